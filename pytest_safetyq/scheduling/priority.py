@@ -27,7 +27,7 @@ def effective_priority(base: Priority, waited_s: float, tau_age_s: float) -> Pri
         waited_s: Seconds since it was submitted; never negative.
         tau_age_s: Seconds per level; zero or less switches aging off.
     """
-    if base <= AGE_FLOOR or tau_age_s <= 0:
+    if base <= AGE_FLOOR or tau_age_s <= 0 or waited_s < tau_age_s:
         return base
     levels = waited_s / tau_age_s
     if levels >= base - AGE_FLOOR:

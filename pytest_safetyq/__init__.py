@@ -1,0 +1,66 @@
+"""Run pytest against lab instruments, and prove that the output drops in time.
+
+The names are loaded when they are first used: a project that merely has the plugin
+installed must not pay for asyncio and the rest at every run.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_safetyq.bench import AsyncInstrument, EStopReport, Instrument, LatencyStats
+    from pytest_safetyq.dispatcher import SafetyAwareDispatcher
+    from pytest_safetyq.errors import (
+        BacklogFull,
+        EStopLatched,
+        LimitExceeded,
+        LinkLost,
+        Preempted,
+        SafetyError,
+        SafeStateUnconfirmed,
+        TransactionTimeout,
+    )
+    from pytest_safetyq.scheduling import AGE_FLOOR, Priority, TransactionRecord
+
+__all__ = [
+    "AGE_FLOOR",
+    "AsyncInstrument",
+    "BacklogFull",
+    "EStopLatched",
+    "EStopReport",
+    "Instrument",
+    "LatencyStats",
+    "LimitExceeded",
+    "LinkLost",
+    "Preempted",
+    "Priority",
+    "SafeStateUnconfirmed",
+    "SafetyAwareDispatcher",
+    "SafetyError",
+    "TransactionRecord",
+    "TransactionTimeout",
+]
+
+_HOME = {
+    "AGE_FLOOR": "scheduling",
+    "AsyncInstrument": "bench",
+    "EStopReport": "bench",
+    "Instrument": "bench",
+    "LatencyStats": "bench",
+    "Priority": "scheduling",
+    "SafetyAwareDispatcher": "dispatcher",
+    "TransactionRecord": "scheduling",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,96 @@
+"""What a dispatcher remembers: the latest records, and who wants to hear of new ones."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from pytest_safetyq.scheduling import Command, Outcome, Priority, TransactionRecord
+
+Listener = Callable[[TransactionRecord], None]
+
+log = logging.getLogger("pytest_safetyq.dispatcher")
+
+
+class History:
+    """Keeps the last ``size`` records of one instrument.
+
+    Args:
+        instrument: The instrument's name.
+        size: How many records are kept.
+    """
+
+    def __init__(self, instrument: str, size: int) -> None:
+        self._instrument = instrument
+        self._records: deque[TransactionRecord] = deque(maxlen=size)
+        self._listeners: list[Listener] = []
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """The records, oldest first."""
+        return list(self._records)
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call ``listener`` with every record from now on."""
+        self._listeners.append(listener)
+
+    def add(
+        self,
+        command: Command,
+        outcome: Outcome,
+        *,
+        effective: Priority | None = None,
+        dispatched_s: float | None = None,
+        written_s: float | None = None,
+        finished_s: float | None = None,
+    ) -> None:
+        """Record the end of ``command``; times in monotonic seconds."""
+        record = TransactionRecord(
+            instrument=self._instrument,
+            cmd_id=command.cmd_id,
+            payload=command.payload,
+            priority=command.priority,
+            effective_priority=command.priority if effective is None else effective,
+            submitted_s=command.submitted_s,
+            dispatched_s=dispatched_s,
+            written_s=written_s,
+            finished_s=finished_s,
+            bound_s=command.bound_s,
+            outcome=outcome,
+        )
+        self._records.append(record)
+        for listener in self._listeners:
+            listener(record)
+
+
+class StormLog:
+    """Says once for each E-stop that it was repeated, and how often.
+
+    Args:
+        instrument: The instrument's name.
+
+    Attributes:
+        total: How many repeats were coalesced so far.
+    """
+
+    def __init__(self, instrument: str) -> None:
+        self._instrument = instrument
+        self._counts: dict[int, int] = {}
+        self._told: Command | None = None
+        self.total = 0
+
+    def repeated(self, twin: Command) -> None:
+        """Count one repeat of ``twin`` that was coalesced."""
+        self._counts[id(twin)] = self._counts.get(id(twin), 0) + 1
+        self.total += 1
+
+    def over(self, twin: Command) -> None:
+        """Log that ``twin`` was repeated, unless it wasn't or has been told already."""
+        count = self._counts.pop(id(twin), 0)
+        if count and self._told is not twin:
+            self._told = twin
+            log.warning(
+                "%s: SAFETY command %r was repeated %d times and sent once",
+                self._instrument,
+                twin.cmd_id,
+                count,
+            )

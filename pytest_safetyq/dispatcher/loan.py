@@ -1,0 +1,115 @@
+"""The link on loan to a job, for several transactions with nothing in between."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from pytest_safetyq.dispatcher.reply import Reply
+from pytest_safetyq.dispatcher.request import make_command
+from pytest_safetyq.errors import Preempted, SafetyError, TransactionTimeout
+from pytest_safetyq.scheduling import Command
+
+T = TypeVar("T")
+
+
+class Transact(Protocol):
+    """What a job is given: runs one transaction while the job has the link."""
+
+    async def __call__(
+        self,
+        payload: bytes,
+        *,
+        timeout: float = 5.0,  # noqa: ASYNC109 - the budget on the wire
+        expect_reply: bool | None = None,
+    ) -> bytes:
+        """Run one transaction; ``timeout`` is its budget in seconds."""
+
+
+class Loan:
+    """One job's claim on the link, from the queue to its return.
+
+    The job itself runs in the task of whoever called ``run_job``; only its transactions
+    are executed by the dispatcher. A job that thinks between two transactions therefore
+    never holds the link against something more urgent: it is recalled, and finds out when
+    it asks for its next transaction.
+
+    Args:
+        job: The command that stands for the job.
+        wake: Wakes the dispatcher.
+
+    Attributes:
+        granted: Done when the job has the link.
+        requests: The transactions that the job has asked for and not yet got.
+        returned: Whether the job has ended.
+    """
+
+    def __init__(self, job: Command, wake: Callable[[], None]) -> None:
+        self.job = job
+        self.granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.requests: deque[Command] = deque()
+        self.returned = False
+        self._wake = wake
+        self._recall: SafetyError | None = None
+
+    @property
+    def recalled(self) -> bool:
+        """Whether the job has lost the link."""
+        return self._recall is not None
+
+    def recall(self, reason: SafetyError) -> None:
+        """Take the link back: waiting and later requests fail with ``reason``."""
+        if self._recall is not None or self.returned:
+            return
+        self._recall = reason
+        if not self.granted.done():
+            self.granted.set_exception(reason)
+            self.granted.exception()
+        while self.requests:
+            self.requests.popleft().ticket.settle(reason)
+
+    async def run(self, job: Callable[[Transact], Awaitable[T]], timeout_s: float | None) -> T:
+        """Run ``job`` in the caller's task, within ``timeout_s`` seconds.
+
+        Raises:
+            TransactionTimeout: The budget ran out.
+        """
+        try:
+            async with asyncio.timeout(timeout_s) as budget:
+                return await job(self._transact)
+        except TimeoutError as error:
+            if budget.expired() and not isinstance(error, SafetyError):
+                message = f"{self.job.cmd_id} did not end within its budget of {timeout_s:g} s"
+                raise TransactionTimeout(message) from error
+            raise
+
+    async def _transact(
+        self,
+        payload: bytes,
+        *,
+        timeout: float = 5.0,  # noqa: ASYNC109 - the budget on the wire
+        expect_reply: bool | None = None,
+    ) -> bytes:
+        command = make_command(self.job.cmd_id, payload, self.job.priority, timeout, expect_reply)
+        reply = command.ticket = Reply(loop=asyncio.get_running_loop())
+        self._request(command)
+        return await reply
+
+    def _request(self, command: Command) -> None:
+        """Ask for a transaction.
+
+        Raises:
+            SafetyError: The job has lost the link, for the reason it was recalled.
+            Preempted: The job has ended, and its ``txn`` was used all the same.
+        """
+        if self._recall is not None:
+            raise self._recall
+        if self.returned:
+            raise Preempted(f"{self.job.cmd_id}: the job has ended; it has no link any more")
+        self.requests.append(command)
+        self._wake()
+
+    def give_back(self) -> None:
+        """End the loan."""
+        self.returned = True
+        self._wake()

@@ -1,0 +1,32 @@
+"""Whether a message asks a question."""
+
+import re
+
+# What may hide a question mark that asks nothing: quoted strings (SCPI-99 vol. 1, 6.1; a
+# doubled quote inside one reads as two strings side by side), and the head of a definite
+# length block, whose digits say how many bytes to skip (IEEE 488.2, 7.7.6).
+_HIDING = re.compile(rb"\"[^\"]*(?:\"|$)|'[^']*(?:'|$)|#([1-9])", re.DOTALL)
+
+
+def asks_question(payload: bytes) -> bool:
+    """Return whether ``payload`` has a ``?`` outside quoted strings and data blocks."""
+    if b"?" not in payload:
+        return False
+    position = 0
+    while True:
+        hiding = _HIDING.search(payload, position)
+        if hiding is None:
+            return b"?" in payload[position:]
+        if b"?" in payload[position : hiding.start()]:
+            return True
+        position = hiding.end()
+        if hiding[1]:
+            position = _end_of_block(payload, position, int(hiding[1]))
+
+
+def _end_of_block(payload: bytes, start: int, digits: int) -> int:
+    """Return where a block ends whose length is written in ``digits`` bytes at ``start``."""
+    length = payload[start : start + digits]
+    if len(length) < digits or not length.isdigit():
+        return start  # not a block after all
+    return start + digits + int(length)

@@ -1,0 +1,221 @@
+"""The worker: the one coroutine that runs what the scheduler picked."""
+
+import asyncio
+import logging
+import math
+import time
+
+from pytest_safetyq.dispatcher.exchange import Condition, Exchange
+from pytest_safetyq.dispatcher.history import History, StormLog, log
+from pytest_safetyq.dispatcher.loan import Loan
+from pytest_safetyq.errors import Preempted, TransactionTimeout
+from pytest_safetyq.scheduling import Command, Dispatch, Outcome, Priority, Scheduler
+
+
+class Worker:
+    """Takes one decision after the other and carries it out on the link.
+
+    Args:
+        name: The instrument's name.
+        scheduler: Decides what is next.
+        exchange: Carries out transactions.
+        history: Is told how each command ended.
+        storm: Counts repeated E-stops.
+
+    Attributes:
+        in_flight: The command whose transaction is in flight, or None.
+        loan: The loan in force, or None.
+        stopping: Set to end the worker when no SAFETY command waits any more.
+    """
+
+    def __init__(
+        self, name: str, scheduler: Scheduler, exchange: Exchange, history: History, storm: StormLog
+    ) -> None:
+        self._name = name
+        self._scheduler = scheduler
+        self._history = history
+        self._storm = storm
+        self._wakeup: asyncio.Future[None] | None = None
+        self._restoring: asyncio.Task[None] | None = None
+        self.exchange = exchange
+        self.in_flight: Command | None = None
+        self.loan: Loan | None = None
+        self.stopping = False
+
+    async def run(self) -> None:
+        """Serve commands until told to stop."""
+        while True:
+            decision = self._scheduler.peek(time.monotonic())
+            if decision is not None:
+                await self._serve(decision)
+            elif self.stopping:
+                return
+            else:
+                await self._sleep()
+
+    def wake(self) -> None:
+        """Make the worker look again: something has changed."""
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    def make_way(self, command: Command) -> None:
+        """Let a newly submitted ``command`` go before what the worker is about.
+
+        A loan of a less urgent job is recalled; and waiting for stale replies is broken off
+        for a SAFETY command that needs no reply, as a dirty link still takes a message.
+        """
+        if self.loan is not None and command.priority < self.loan.job.priority:
+            self.loan.recall(Preempted(f"{self.loan.job.cmd_id} gave way to {command.cmd_id}"))
+        if (
+            self._restoring is not None
+            and command.priority is Priority.SAFETY
+            and not self.exchange.must_restore(expects_reply=command.expects_reply)
+        ):
+            self._restoring.cancel()
+        self.wake()
+
+    async def _sleep(self) -> None:
+        self._wakeup = asyncio.get_running_loop().create_future()
+        try:
+            await self._wakeup
+        finally:
+            self._wakeup = None
+
+    async def _serve(self, decision: Dispatch) -> None:
+        command, effective = decision
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(
+                "%s: %s is next, base %s, effective %s",
+                self._name,
+                command.cmd_id,
+                command.priority.name,
+                effective.name,
+            )
+        if command.is_job:
+            self._scheduler.take(command)
+            await self._lend(command, effective)
+        elif self.exchange.must_restore(expects_reply=command.expects_reply):
+            error = await self._restore()
+            if error is not None and command.state == "waiting":
+                self._scheduler.take(command)
+                self._end(command, "error", effective, error)
+        else:
+            self._scheduler.take(command)
+            await self._perform(command, effective)
+
+    async def _perform(self, command: Command, effective: Priority) -> None:
+        """Carry out one transaction, whatever becomes of it."""
+        assert command.timeout_s is not None
+        self.in_flight = command
+        self._scheduler.occupy(time.monotonic() + command.timeout_s)
+        try:
+            reply = await self.exchange.transact(
+                command.payload,
+                expects_reply=command.expects_reply,
+                budget_s=command.timeout_s,
+            )
+        except asyncio.CancelledError:
+            self._end(command, "cancelled", effective, None)
+            raise
+        except TransactionTimeout as error:
+            self._end(command, "timeout", effective, error)
+        except Exception as error:  # noqa: BLE001 - it is the submitter's, and goes to them
+            self._end(command, "error", effective, error)
+        except BaseException as error:  # somebody means to end the process
+            self._end(command, "error", effective, error)
+            raise
+        else:
+            self._end(command, "ok", effective, reply)
+        finally:
+            self.in_flight = None
+            self._scheduler.occupy(None)
+
+    def _end(
+        self,
+        command: Command,
+        outcome: Outcome,
+        effective: Priority,
+        result: bytes | BaseException | None,
+    ) -> None:
+        """Give the outcome to everybody who waits for it, and to the history."""
+        now = time.monotonic()
+        followers = self._scheduler.finish(command, now, succeeded=outcome == "ok")
+        unwanted = command.ticket.cancelled() and command.priority is not Priority.SAFETY
+        dispatched = self.in_flight is command
+        self._history.add(
+            command,
+            "cancelled" if unwanted else outcome,
+            effective=effective,
+            dispatched_s=self.exchange.dispatched_s if dispatched else None,
+            written_s=self.exchange.written_s if dispatched else None,
+            finished_s=now,
+        )
+        for one in (command, *followers):
+            one.ticket.settle(result)
+        for follower in followers:
+            self._history.add(follower, "coalesced", finished_s=now)
+        self._storm.over(command)
+
+    async def _restore(self) -> Exception | None:
+        """Resynchronise the link; return why it failed, or None to look again."""
+        self._scheduler.occupy(time.monotonic() + self.exchange.resync_budget_s)
+        self._restoring = restoring = asyncio.create_task(self.exchange.restore())
+        try:
+            await asyncio.wait({restoring})
+        finally:
+            restoring.cancel()
+            self._restoring = None
+            self._scheduler.occupy(None)
+        if restoring.cancelled():
+            return None
+        error = restoring.exception()
+        if error is None or isinstance(error, Exception):
+            return error
+        raise error
+
+    async def _lend(self, job: Command, effective: Priority) -> None:
+        """Let a job have the link until it returns it or is recalled."""
+        self.loan = loan = job.ticket
+        lent_s = time.monotonic()
+        until = math.inf if job.timeout_s is None else lent_s + job.timeout_s
+        self._scheduler.borrowed(job, until)
+        loan.granted.set_result(None)
+        try:
+            while not (loan.returned or loan.recalled):
+                if loan.requests:
+                    await self._grant(loan, effective)
+                else:
+                    await self._sleep()
+        finally:
+            self.loan = None
+            now = time.monotonic()
+            self._scheduler.finish(job, now, succeeded=False)
+            outcome: Outcome = "preempted" if loan.recalled else "ok"
+            self._history.add(
+                job, outcome, effective=effective, dispatched_s=lent_s, finished_s=now
+            )
+
+    async def _grant(self, loan: Loan, effective: Priority) -> None:
+        """Carry out the next transaction that the job asks for."""
+        request = loan.requests[0]
+        if request.ticket.cancelled():
+            loan.requests.popleft()
+            return
+        error: Exception | None = None
+        if self.exchange.must_restore(expects_reply=request.expects_reply):
+            error = await self._restore()
+            if error is None:
+                return
+        if loan.recalled:
+            return
+        loan.requests.popleft()
+        self._scheduler.start_for_job(request)
+        if error is None:
+            await self._perform(request, effective)
+        else:
+            self._end(request, "error", effective, error)
+
+    @property
+    def condition(self) -> Condition:
+        """The condition of the link."""
+        return self.exchange.condition

@@ -1,0 +1,7 @@
+"""Links: one open path to an instrument each, bytes out and bytes in."""
+
+from pytest_safetyq.links.callbacks import CallbackLink
+from pytest_safetyq.links.protocol import Link, RawBytes
+from pytest_safetyq.links.scripted import ScriptedLink, SentMessage
+
+__all__ = ["CallbackLink", "Link", "RawBytes", "ScriptedLink", "SentMessage"]

@@ -1,0 +1,208 @@
+"""The scheduler: who may enter, who is next, how long it can take."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from pytest_safetyq.scheduling.backlog import Backlog
+from pytest_safetyq.scheduling.coalescing import Coalescing
+from pytest_safetyq.scheduling.command import Command
+from pytest_safetyq.scheduling.latch import Latch, LatchEvent
+from pytest_safetyq.scheduling.priority import Priority
+
+
+class Verdict(Enum):
+    """What becomes of a command that is submitted."""
+
+    ENQUEUED = "enqueued"
+    COALESCED = "coalesced"
+    FULL = "full"
+    LATCHED = "latched"
+
+
+class Admission(NamedTuple):
+    """The answer to a submission.
+
+    Attributes:
+        verdict: What became of it.
+        twin: The command whose outcome it shares, where it was coalesced.
+    """
+
+    verdict: Verdict
+    twin: Command | None = None
+
+
+ENQUEUED = Admission(Verdict.ENQUEUED)
+FULL = Admission(Verdict.FULL)
+LATCHED = Admission(Verdict.LATCHED)
+
+
+class Dispatch(NamedTuple):
+    """The decision that ``command`` is next.
+
+    Attributes:
+        command: The command.
+        effective: Its effective priority at this moment.
+    """
+
+    command: Command
+    effective: Priority
+
+
+class Scheduler:
+    """Decides; executes nothing. Every method that depends on time is told ``now``.
+
+    Args:
+        max_depth: How many commands other than SAFETY may wait.
+        tau_age_s: Seconds of waiting that raise a command by one level; zero or less: never.
+        coalesce_s: Seconds for which a successful SAFETY command covers its repeats.
+    """
+
+    def __init__(self, *, max_depth: int, tau_age_s: float, coalesce_s: float) -> None:
+        self._max_depth = max_depth
+        self._coalescing = Coalescing(coalesce_s)
+        self._backlog = Backlog(tau_age_s)
+        self._busy_until: float | None = None
+        self._loan: tuple[Command, float] | None = None
+        self.latch = Latch()
+
+    def submit(self, command: Command, now: float) -> Admission:
+        """Admit ``command``, refuse it, or join it to the one that it repeats."""
+        command.bound_s = self.worst_case_s(command.priority, now)
+        if command.priority is Priority.SAFETY:
+            twin = self._coalescing.twin_of(command, now)
+            if twin is not None:
+                command.advance("coalesce")
+                if twin.state == "ended":
+                    command.advance("finish")
+                else:
+                    twin.followers.append(command)
+                return Admission(Verdict.COALESCED, twin)
+        elif self.latch.latched:
+            command.advance("refuse")
+            return LATCHED
+        elif self.depth >= self._max_depth:
+            command.advance("refuse")
+            return FULL
+        command.advance("enqueue")
+        self._backlog.push(command, now)
+        self._coalescing.opened(command)
+        return ENQUEUED
+
+    def peek(self, now: float) -> Dispatch | None:
+        """Return the next command without taking it, or None."""
+        best = self._backlog.best(now)
+        return None if best is None else Dispatch(*best)
+
+    def take(self, command: Command) -> None:
+        """Take ``command`` out of the queue to run it. A job only borrows; it sends nothing."""
+        self._backlog.remove(command)
+        command.advance("dispatch")
+        if not command.is_job:
+            self._coalescing.sent()
+
+    def next(self, now: float) -> Dispatch | None:
+        """Take the next command, or None."""
+        decision = self.peek(now)
+        if decision is not None:
+            self.take(decision.command)
+        return decision
+
+    def occupy(self, until: float | None) -> None:
+        """Note that the link is busy until ``until`` at the latest; None: free."""
+        self._busy_until = until
+
+    def borrowed(self, job: Command, until: float) -> None:
+        """Note that ``job`` has the link, until ``until`` at the latest (may be infinite)."""
+        self._loan = (job, until)
+
+    def start_for_job(self, request: Command) -> None:
+        """Note that the borrower sends ``request``, which never waited in the queue."""
+        request.advance("enqueue")
+        request.advance("dispatch")
+        self._coalescing.sent()
+
+    def finish(self, command: Command, now: float, *, succeeded: bool) -> list[Command]:
+        """Note the end of a command in flight; return those that share its outcome."""
+        if self._loan is not None and self._loan[0] is command:
+            self._loan = None
+        command.advance("finish")
+        self._coalescing.finished(command, now, succeeded=succeeded)
+        followers, command.followers = command.followers, []
+        for follower in followers:
+            follower.advance("finish")
+        return followers
+
+    def withdraw(self, command: Command) -> bool:
+        """Take a waiting command out because nobody wants it any more.
+
+        SAFETY messages stay: they are sent whoever has stopped waiting for them.
+
+        Returns:
+            Whether it was taken out.
+        """
+        if command.priority is Priority.SAFETY and not command.is_job:
+            return False
+        self._take_out(command)
+        return True
+
+    def flush(self, *, below: Priority) -> list[Command]:
+        """Take out all commands whose base priority is strictly less urgent than ``below``."""
+        flushed = [c for p in Priority if p > below for c in self._backlog.levels[p]]
+        for command in flushed:
+            self._take_out(command)
+        return flushed
+
+    def trip(self, reason: str) -> list[Command]:
+        """Latch, and take out everything but SAFETY; return what was taken out."""
+        self.latch.apply(LatchEvent.TRIP)
+        self.latch.reason = reason
+        return self.flush(below=Priority.SAFETY)
+
+    def rearm(self, reason: str) -> None:
+        """Release the latch: the caller vouches for the safe state."""
+        self.latch.apply(LatchEvent.CONFIRM)
+        self.latch.apply(LatchEvent.REARM)
+        self.latch.reason = reason
+
+    def clear(self) -> list[Command]:
+        """Take out everything, SAFETY too: there is no link any more to send it on."""
+        waiting = [c for level in self._backlog.levels for c in level]
+        for command in waiting:
+            self._take_out(command)
+        return waiting
+
+    def worst_case_s(self, priority: Priority, now: float) -> float:
+        """Return the bound on the wait, in seconds, of a command submitted now.
+
+        It holds as long as nothing more urgent is submitted later; for SAFETY nothing is.
+        It does not depend on how many less urgent commands wait, except on those that will
+        have aged to the same level by then.
+        """
+        busy_until = self._busy_until
+        before_s = busy_until - now if busy_until is not None and busy_until > now else 0.0
+        if self._loan is not None:
+            job, until = self._loan
+            if priority >= job.priority:
+                before_s = max(before_s, until - now)
+        return self._backlog.ahead_s(priority, now, before_s)
+
+    @property
+    def depth(self) -> int:
+        """How many commands other than SAFETY wait."""
+        return len(self._backlog) - len(self._backlog.levels[0])
+
+    def __len__(self) -> int:
+        return len(self._backlog)
+
+    def waiting_by_priority(self) -> dict[Priority, int]:
+        """Return how many commands wait, by base priority."""
+        return {p: len(self._backlog.levels[p]) for p in Priority}
+
+    def dwell_s(self, now: float) -> dict[Priority, float]:
+        """Return, by base priority, for how many seconds the oldest command has waited."""
+        heads = ((p, self._backlog.levels[p].head) for p in Priority)
+        return {p: 0.0 if head is None else now - head.enqueued_s for p, head in heads}
+
+    def _take_out(self, command: Command) -> None:
+        self._backlog.remove(command)
+        command.advance("withdraw")
