@@ -72,6 +72,7 @@ class Exchange:
         """
         self.dispatched_s = self.written_s = None
         self._owed += expects_reply
+        self._link.deadline_s = time.monotonic() + budget_s
         try:
             reply = await self._within(self._converse(payload, expects_reply), budget_s)
         except BaseException as error:
@@ -136,8 +137,8 @@ class Exchange:
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
         if task.done():
-            if not task.cancelled():
-                task.exception()  # too late to matter: retrieved, so that it stays silent
+            if not task.cancelled() and isinstance(task.exception(), ConnectionError):
+                self.condition = Condition.LOST
         else:
             self._stray = task
             task.add_done_callback(self._stray_returned)
@@ -151,9 +152,11 @@ class Exchange:
     def _judge(self, error: BaseException, *, expects_reply: bool) -> None:
         """Give the link its condition after ``error``."""
         cut_short = self.written_s is None
+        if self.condition is Condition.LOST:
+            return
         if cut_short or self._stray is not None or isinstance(error, ConnectionError):
             self.condition = Condition.LOST
-        elif expects_reply and self.condition is Condition.CLEAN:
+        elif expects_reply:
             self.condition = Condition.DIRTY
 
     def _overdue(self, payload: bytes, budget_s: float) -> str:

@@ -27,6 +27,7 @@ class CallbackLink:
     ) -> None:
         self._read = read_callback
         self._write = write_callback
+        self.deadline_s = 0.0
         self.resync_budget_s = DRAIN_S
 
     async def write(self, payload: bytes, /) -> None:

@@ -22,9 +22,12 @@ class Link(Protocol):
 
     Attributes:
         resync_budget_s: Seconds that `resynchronise` may take at the most.
+        deadline_s: Monotonic time at which the transaction in progress will be given up;
+            the dispatcher sets it, for links whose calls block and want a timeout of their own.
     """
 
     resync_budget_s: float
+    deadline_s: float
 
     async def write(self, payload: bytes, /) -> None:
         """Send one message.

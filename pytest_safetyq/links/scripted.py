@@ -68,6 +68,7 @@ class ScriptedLink:
         self._once: dict[bytes, deque[_Line]] = {}
         self._ready = asyncio.Event()
         self._last_due_s = 0.0
+        self.deadline_s = 0.0
         self.resync_budget_s = resync_budget_s
         self.sent: list[SentMessage] = []
         self.unread: deque[tuple[float, bytes | BaseException]] = deque()

@@ -1,0 +1,163 @@
+"""One PyVISA session, called from one thread: the blocking half of a `VisaLink`.
+
+What PyVISA and its backends raise is of many families (``VisaIOError``, ``OSError``,
+``SerialException``, bare ``RuntimeError`` from HiSLIP, ``InvalidSession``). They leave this
+file as two: ``TimeoutError``, and `LinkLost` for all the rest.
+"""
+
+import contextlib
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyvisa
+from pyvisa import errors
+from pyvisa.constants import InterfaceType, StatusCode
+from pyvisa.resources import MessageBasedResource
+from pyvisa.rname import to_canonical_name
+
+from pytest_safetyq.errors import LinkLost
+
+CHUNK_BYTES = 20 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisaAddress:
+    """What is needed to open a session.
+
+    Attributes:
+        resource: The VISA resource name.
+        library: As PyVISA takes it: ``@py``, ``@ivi``, ``file.yaml@sim``; empty: PyVISA's choice.
+        attributes: Values for attributes of the PyVISA resource, such as ``baud_rate``.
+        read_terminator: What ends a reply where the wire itself has no END (serial, socket).
+    """
+
+    resource: str
+    library: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    read_terminator: bytes = b"\n"
+
+
+class VisaSession:
+    """An open session. All methods block; call them from one thread only.
+
+    Args:
+        address: What to open.
+        timeout_s: Seconds that opening may take, as far as the backend keeps to it.
+
+    Raises:
+        LinkLost: It can't be opened.
+    """
+
+    def __init__(self, address: VisaAddress, timeout_s: float) -> None:
+        with _as_link_lost(f"{address.resource} can't be opened"):
+            self._resource = _open(address, timeout_s)
+        self._terminator = address.read_terminator
+        self._ends_by_terminator = self._configure(address)
+
+    def _configure(self, address: VisaAddress) -> bool:
+        """Set the attributes; return whether replies end by a terminator, not by END."""
+        resource = self._resource
+        with _as_link_lost(f"{address.resource} can't be configured"):
+            for name, value in address.attributes.items():
+                setattr(resource, name, value)
+            by_terminator = (
+                resource.interface_type is InterfaceType.asrl or resource.resource_class == "SOCKET"
+            )
+            resource.write_termination = ""
+            if by_terminator:
+                resource.read_termination = address.read_terminator.decode("latin-1")
+        return by_terminator
+
+    def write(self, payload: bytes, until_s: float) -> None:
+        """Send ``payload`` as it is, until the monotonic time ``until_s``."""
+        self._resource.timeout = _ms_until(until_s)
+        with _as_link_lost("write failed"):
+            self._resource.write_raw(payload)
+
+    def read(self, until_s: float) -> bytes:
+        """Return one reply, terminator included, until the monotonic time ``until_s``.
+
+        Where a terminator ends the reply, a definite length block (IEEE 488.2, 8.7.9) may
+        contain it: such a block is read to the length that it announces.
+        """
+        reply = self._read_message(until_s)
+        if self._ends_by_terminator and reply[:1] == b"#":
+            while (expected := _block_length(reply)) is not None and len(reply) < expected:
+                reply += self._read_message(until_s)
+        return reply
+
+    def clear(self, until_s: float) -> None:
+        """Send a device clear (VPP-4.3, viClear)."""
+        self._resource.timeout = _ms_until(until_s)
+        with _as_link_lost("device clear failed"):
+            self._resource.clear()
+
+    def close(self) -> None:
+        """Close the session; never the resource manager, which others use too."""
+        with contextlib.suppress(LinkLost), _as_link_lost("close failed"):
+            self._resource.close()
+
+    def _read_message(self, until_s: float) -> bytes:
+        self._resource.timeout = _ms_until(until_s)
+        with _as_link_lost("read failed"):
+            return bytes(self._resource.read_raw(CHUNK_BYTES))
+
+
+def _open(address: VisaAddress, timeout_s: float) -> Any:
+
+    manager = pyvisa.ResourceManager(address.library)
+    if address.library.endswith("@sim"):
+        _require_listed(manager, address.resource)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # backends warn of optional packages at every open
+        resource = manager.open_resource(address.resource, open_timeout=int(timeout_s * 1000))
+    if not isinstance(resource, MessageBasedResource):
+        resource.close()
+        raise LinkLost(f"{address.resource} is no message based resource")
+    return resource
+
+
+def _require_listed(manager: Any, resource: str) -> None:
+    """Refuse an address that the simulation doesn't have: pyvisa-sim itself opens anything."""
+    listed = manager.visalib.devices.list_resources()
+    if to_canonical_name(resource) not in listed:
+        raise LinkLost(f"the simulation has no such address, only {', '.join(listed)}")
+
+
+def _block_length(reply: bytes) -> int | None:
+    """Return the length of the block that ``reply`` begins with; None if it isn't one."""
+    digits = reply[1:2]
+    if not digits.isdigit() or digits == b"0":
+        return None
+    size = reply[2 : 2 + int(digits)]
+    return 2 + int(digits) + int(size) if size.isdigit() else None
+
+
+def _ms_until(until_s: float) -> int:
+    """Return whole milliseconds, rounded down so that the backend gives up first; at least 1."""
+    return max(1, int((until_s - time.monotonic()) * 1000))
+
+
+@contextlib.contextmanager
+def _as_link_lost(what: str) -> Iterator[None]:
+
+    try:
+        yield
+    except LinkLost:
+        raise
+    except errors.VisaIOError as error:
+        if error.error_code == StatusCode.error_timeout:
+            raise TimeoutError(what) from error
+        raise LinkLost(f"{what}: {_one_line(error)}") from error
+    except TimeoutError:
+        raise
+    except Exception as error:
+        raise LinkLost(f"{what}: {_one_line(error)}") from error
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:297] + "..."
