@@ -1,0 +1,169 @@
+"""How an instrument is described in a bench file: the keys, their types and what they mean.
+
+`bench.yaml` is the example. A device is ours when it has a `scpi` key; pyvisa-sim's keys `eom` and
+`dialogues` keep their meaning, except that the `q` of a dialogue is a header in SCPI's notation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from sim_instruments.channels import OUTPUT
+from sim_instruments.circuit import Circuit
+from sim_instruments.readings import Quantity, Role
+from sim_instruments.traits import Traits
+from sim_instruments.values import Choice, Kind, Number, Switch
+
+
+class Dialogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fixed reply `r` to the query `q`; without `r`, a command that is accepted."""
+
+    q: str
+    r: str | None = None
+
+
+class Terminators(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ends a message (`q`) and a reply (`r`) on one kind of interface."""
+
+    q: str
+    r: str
+
+
+class SwitchSetting(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="switch"
+):
+    """A setting that is ON or OFF."""
+
+    header: str
+    default: str = "OFF"
+
+    def kind(self, _style: str) -> Kind:
+        """Give what the setting holds."""
+        return Switch()
+
+
+class NumberSetting(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="number"
+):
+    """A setting that is a quantity, limits and default in `unit`."""
+
+    header: str
+    min: float
+    max: float
+    default: str
+    unit: str = ""
+
+    def kind(self, style: str) -> Kind:
+        """Give what the setting holds, written in the format `style`."""
+        return Number(self.unit, self.min, self.max, float(self.default), style)
+
+
+class ChoiceSetting(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="choice"
+):
+    """A setting that is one of `words`, each in SCPI's notation."""
+
+    header: str
+    words: list[str]
+    default: str
+
+    def kind(self, _style: str) -> Kind:
+        """Give what the setting holds."""
+        return Choice(tuple(self.words))
+
+
+class Scpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The commands of an instrument.
+
+    Attributes:
+        role: what it does to the circuits: a `source` forces a voltage or a current while its
+            output is on, a `sink` takes its `current` from them, a `meter` does nothing.
+        settings: by name. `output`, `function` (VOLT or CURR), `voltage`, `current`,
+            `voltage_limit` and `current_limit` act on the circuit, others are only remembered.
+        readings: query header to the quantities it answers, in order.
+        selectors: header of a command that selects a channel, to its words and their channels.
+        accepts: headers of commands that are accepted with any parameters, without effect.
+        number_format: Python's format specification of numbers in replies.
+    """
+
+    role: Role
+    settings: dict[str, SwitchSetting | NumberSetting | ChoiceSetting] = {}
+    readings: dict[str, list[Quantity]] = {}
+    selectors: dict[str, dict[str, str]] = {}
+    accepts: list[str] = []
+    number_format: str = "+.6E"
+
+
+def _one_open_channel() -> dict[str, Circuit]:
+    return {"1": Circuit()}
+
+
+class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One device of a bench file.
+
+    Attributes:
+        scpi: its commands.
+        eom: pyvisa-sim's terminators by interface, `GPIB INSTR` to query and response.
+        dialogues: fixed replies.
+        circuits: channel name to what is wired to it, so also how many channels there are; one
+            channel with nothing wired to it unless given.
+        traits: what is unusual about it.
+    """
+
+    scpi: Scpi
+    eom: dict[str, Terminators] = {}
+    dialogues: list[Dialogue] = []
+    circuits: dict[str, Circuit] = msgspec.field(default_factory=_one_open_channel)
+    traits: Traits = Traits()
+
+
+def describe(device: dict[str, Any]) -> Description:
+    """Check what the YAML of one device says.
+
+    Args:
+        device: the device's mapping, all scalars as strings.
+
+    Raises:
+        ValueError: in one line, what is wrong.
+    """
+    traits = device.get("traits")
+    if isinstance(traits, dict):
+        _refuse_unknown_traits(traits)
+    try:
+        description = msgspec.convert(device, Description, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    format(0.0, description.scpi.number_format)
+    _check_role(description.scpi)
+    _check_channels(description)
+    return description
+
+
+def _refuse_unknown_traits(traits: dict[str, Any]) -> None:
+    known = Traits.__struct_fields__
+    for trait in traits:
+        if trait not in known:
+            raise ValueError(f"unknown trait {trait!r} (known: {', '.join(known)})")
+
+
+def _check_role(scpi: Scpi) -> None:
+    settings = scpi.settings.keys()
+    needed = {"source": {OUTPUT}, "sink": {OUTPUT, "current"}, "meter": set()}[scpi.role]
+    if scpi.role == "source":
+        if "function" in settings:
+            needed |= {"voltage", "current"}
+        elif settings.isdisjoint({"voltage", "current"}):
+            needed |= {"voltage"}
+    missing = sorted(needed - settings)
+    if missing:
+        raise ValueError(f"a {scpi.role} needs the setting {missing[0]!r}")
+
+
+def _check_channels(description: Description) -> None:
+    if not description.circuits:
+        raise ValueError("an instrument needs at least one channel in 'circuits'")
+    for header, words in description.scpi.selectors.items():
+        if set(words.values()) != description.circuits.keys():
+            raise ValueError(f"selector {header!r} must name each channel of 'circuits'")

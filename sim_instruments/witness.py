@@ -1,0 +1,78 @@
+"""The witness: a file that says, from outside the process, what each instrument executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+WITNESS_VARIABLE = "SIM_INSTRUMENTS_WITNESS"
+"""Environment variable that names the file. It is read when a bench is opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessEntry:
+    """One executed message.
+
+    Attributes:
+        t: `time.monotonic()` in seconds, comparable between the processes of one machine.
+        instrument: canonical resource name.
+        message: the program message without its terminator.
+        reply: the response message without its terminator, `None` when there was none.
+        output: whether each output was on after the message; empty without outputs.
+    """
+
+    t: float
+    instrument: str
+    message: str
+    reply: str | None
+    output: Mapping[str, bool]
+
+
+class Witness:
+    """Appends entries to a file.
+
+    Each entry is one `write` to a descriptor in append mode, so that entries of several processes
+    never mix and none is lost in a buffer when the process is killed.
+
+    Args:
+        path: the file, created when it does not exist.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def record(
+        self, instrument: str, message: str, reply: str | None, output: Mapping[str, bool]
+    ) -> None:
+        """Append one entry, with the present time."""
+        entry = {
+            "t": time.monotonic(),
+            "instrument": instrument,
+            "message": message,
+            "reply": reply,
+            "output": output,
+        }
+        os.write(self._descriptor, json.dumps(entry).encode() + b"\n")
+
+
+def witness_from_environment() -> Witness | None:
+    """Give a witness for the file that `SIM_INSTRUMENTS_WITNESS` names, `None` without it."""
+    path = os.environ.get(WITNESS_VARIABLE)
+    return Witness(path) if path else None
+
+
+def read_witness(path: str | Path) -> list[WitnessEntry]:
+    """Read every entry of a witness file, in the order of execution.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line is not JSON.
+    """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [WitnessEntry(**json.loads(line)) for line in lines]
