@@ -4,6 +4,7 @@ The names are loaded when they are first used: a project that merely has the plu
 installed must not pay for asyncio and the rest at every run.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
         LimitExceeded,
         LinkLost,
         Preempted,
-        SafetyError,
         SafeStateUnconfirmed,
+        SafetyError,
         TransactionTimeout,
     )
     from pytest_safetyq.scheduling import AGE_FLOOR, Priority, TransactionRecord
@@ -55,9 +56,9 @@ _HOME = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
+    value: object = getattr(
+        importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name
+    )
     globals()[name] = value
     return value
 

@@ -166,7 +166,7 @@ class SafetyAwareDispatcher:
         timeout: float = 5.0,
         expect_reply: bool | None = None,
         submitted_s: float | None = None,
-    ) -> asyncio.Future[bytes]:
+    ) -> Reply:
         """Do what `submit` does, for callers that have come a way.
 
         Args:
@@ -189,8 +189,8 @@ class SafetyAwareDispatcher:
         else:
             self._storm.repeated(twin)
             if twin.state == "ended":
+                reply.record = self._history.add(command, "coalesced", finished_s=now)
                 reply.settle(twin.ticket.result())
-                self._history.add(command, "coalesced", finished_s=now)
                 reply.get_loop().call_later(self._coalesce_s, self._storm.over, twin)
         return reply
 
@@ -329,6 +329,13 @@ class SafetyAwareDispatcher:
         commands ahead. For the others it holds as long as nothing more urgent comes later.
         """
         return self._scheduler.worst_case_s(Priority(priority), time.monotonic())
+
+    def distrust(self, *, lost: bool) -> None:
+        """Have the link resynchronised before the next reply counts; ``lost``: reopened.
+
+        For whoever knows by the replies themselves that something is wrong with the link.
+        """
+        self._worker.exchange.distrust(lost=lost)
 
     def subscribe(self, listener: Listener) -> None:
         """Call ``listener`` with every `TransactionRecord` from now on."""

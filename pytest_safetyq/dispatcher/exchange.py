@@ -63,6 +63,13 @@ class Exchange:
             return expects_reply
         return self.condition is Condition.LOST
 
+    def distrust(self, *, lost: bool) -> None:
+        """Take the link for dirty, or for lost."""
+        if lost:
+            self.condition = Condition.LOST
+        elif self.condition is Condition.CLEAN:
+            self.condition = Condition.DIRTY
+
     async def transact(self, payload: bytes, *, expects_reply: bool, budget_s: float) -> bytes:
         """Write ``payload``, wait, and read the reply if there is to be one.
 

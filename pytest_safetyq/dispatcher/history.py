@@ -42,7 +42,7 @@ class History:
         dispatched_s: float | None = None,
         written_s: float | None = None,
         finished_s: float | None = None,
-    ) -> None:
+    ) -> TransactionRecord:
         """Record the end of ``command``; times in monotonic seconds."""
         record = TransactionRecord(
             instrument=self._instrument,
@@ -60,6 +60,7 @@ class History:
         self._records.append(record)
         for listener in self._listeners:
             listener(record)
+        return record
 
 
 class StormLog:

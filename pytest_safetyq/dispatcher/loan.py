@@ -74,14 +74,7 @@ class Loan:
         Raises:
             TransactionTimeout: The budget ran out.
         """
-        try:
-            async with asyncio.timeout(timeout_s) as budget:
-                return await job(self._transact)
-        except TimeoutError as error:
-            if budget.expired() and not isinstance(error, SafetyError):
-                message = f"{self.job.cmd_id} did not end within its budget of {timeout_s:g} s"
-                raise TransactionTimeout(message) from error
-            raise
+        return await within_budget(job(self._transact), self.job.cmd_id, timeout_s)
 
     async def _transact(
         self,
@@ -113,3 +106,19 @@ class Loan:
         """End the loan."""
         self.returned = True
         self._wake()
+
+
+async def within_budget(job: Awaitable[T], name: str, timeout_s: float | None) -> T:
+    """Await ``job`` within ``timeout_s`` seconds; None: without a limit.
+
+    Raises:
+        TransactionTimeout: The budget ran out; a timeout of the job's own passes through.
+    """
+    try:
+        async with asyncio.timeout(timeout_s) as budget:
+            return await job
+    except TimeoutError as error:
+        if budget.expired() and not isinstance(error, SafetyError):
+            message = f"{name} did not end within its budget of {timeout_s:g} s"
+            raise TransactionTimeout(message) from error
+        raise

@@ -4,15 +4,22 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from pytest_safetyq.scheduling import TransactionRecord
+
 
 class Reply(asyncio.Future[bytes]):
     """A future that tells its command at once when nobody waits for it any more.
 
     A done-callback would tell it one turn of the loop later, and the command could be
     dispatched, or counted as waiting, in between.
+
+    Attributes:
+        on_cancel: Called when it is cancelled.
+        record: How the command went; there when the future is done.
     """
 
     on_cancel: Callable[[], None] | None = None
+    record: TransactionRecord | None = None
 
     def cancel(self, msg: Any = None) -> bool:
         """Cancel, and withdraw the command if it still waits."""

@@ -142,7 +142,7 @@ class Worker:
         followers = self._scheduler.finish(command, now, succeeded=outcome == "ok")
         unwanted = command.ticket.cancelled() and command.priority is not Priority.SAFETY
         dispatched = self.in_flight is command
-        self._history.add(
+        command.ticket.record = self._history.add(
             command,
             "cancelled" if unwanted else outcome,
             effective=effective,
@@ -150,10 +150,10 @@ class Worker:
             written_s=self.exchange.written_s if dispatched else None,
             finished_s=now,
         )
-        for one in (command, *followers):
-            one.ticket.settle(result)
+        command.ticket.settle(result)
         for follower in followers:
-            self._history.add(follower, "coalesced", finished_s=now)
+            follower.ticket.record = self._history.add(follower, "coalesced", finished_s=now)
+            follower.ticket.settle(result)
         self._storm.over(command)
 
     async def _restore(self) -> Exception | None:

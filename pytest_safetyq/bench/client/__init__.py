@@ -1,0 +1,1 @@
+"""The client: what a test process holds of a bench that another process owns."""

@@ -1,0 +1,149 @@
+"""The bench, as a test process holds it."""
+
+import os
+import subprocess
+import sys
+import time
+
+from pytest_safetyq.bench.client.connection import Answer, Connection, convert
+from pytest_safetyq.bench.client.launch import start_supervisor
+from pytest_safetyq.bench.reports import EStopReport, LatencyStats
+from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.errors import LinkLost
+from pytest_safetyq.scheduling import TransactionRecord
+
+ESTOP_TIMEOUT_S = 120.0
+"""Seconds after which a supervisor that doesn't report counts as lost."""
+
+EXIT_TIMEOUT_S = 10.0
+
+
+class Bench:
+    """A supervisor, and the instruments that are open in it.
+
+    Args:
+        who: Who this is, for its messages.
+
+    Attributes:
+        opened: The instruments that are open, by name.
+        connection: The connection to the supervisor.
+    """
+
+    def __init__(self, who: str = f"test process {os.getpid()}") -> None:
+        self._process, endpoint = start_supervisor()
+        try:
+            self.connection = Connection(endpoint, who=who)
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
+        self.opened: dict[str, m.OpenedInstrument] = {}
+
+    @property
+    def lost(self) -> LinkLost | None:
+        """Why the supervisor is gone; None: it isn't."""
+        return self.connection.lost
+
+    def open(self, spec: m.InstrumentSpec) -> m.OpenedInstrument:
+        """Open an instrument, if it isn't open yet.
+
+        Raises:
+            LinkLost: It can't be opened; the message says what was found instead.
+            SafetyError: It isn't what the bench file says.
+        """
+        opened = self.opened.get(spec.name)
+        if opened is None:
+            request = m.Open(id=self.connection.number(), spec=spec)
+            opened = self.connection.ask(request, m.OpenedInstrument)
+            self.opened[spec.name] = opened
+        return opened
+
+    def begin_estop(self, reason: str, *, latch: bool = True) -> Answer:
+        """Send the E-stop and return the future of its report, without waiting for it."""
+        request = m.EStop(
+            id=self.connection.number(), reason=reason, submitted_s=time.monotonic(), latch=latch
+        )
+        return self.connection.request(request)
+
+    def estop(self, reason: str, *, latch: bool = True) -> EStopReport:
+        """Drive every open instrument to its safe state.
+
+        Args:
+            reason: Why.
+            latch: Whether everything but SAFETY is refused until `rearm`.
+        """
+        answer = self.begin_estop(reason, latch=latch)
+        return convert(self.connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)
+
+    def rearm(self, reason: str) -> None:
+        """Release the latch of every instrument; nothing is switched on by it.
+
+        Raises:
+            SafeStateUnconfirmed: "off" was not read back from all of them.
+        """
+        request = m.Rearm(id=self.connection.number(), reason=reason)
+        self.connection.ask(request, type(None))
+
+    def state(self, instrument: str) -> m.DispatcherState:
+        """Return a look at the dispatcher of ``instrument``."""
+        request = m.State(id=self.connection.number(), instrument=instrument)
+        return self.connection.ask(request, m.DispatcherState)
+
+    @property
+    def latched(self) -> bool:
+        """Whether any instrument is tripped and not rearmed."""
+        return any(self.state(name).latched for name in self.opened)
+
+    def begin_test(self, test: str) -> None:
+        """Let `records` begin anew."""
+        self.connection.ask(m.BeginTest(id=self.connection.number(), test=test), type(None))
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """The records of the current test, of all instruments, in the order of submission."""
+        return self.history(None)
+
+    def history(self, instrument: str | None) -> list[TransactionRecord]:
+        """Return the last records of ``instrument``; None: those of the current test."""
+        request = m.Records(id=self.connection.number(), instrument=instrument)
+        return self.connection.ask(request, list[TransactionRecord])
+
+    def probe(
+        self, instrument: str, *, samples: int, backlog: int, command: str | None
+    ) -> LatencyStats:
+        """Fire safety commands under a saturated POLL backlog; see `Safety.probe`."""
+        request = m.Probe(
+            id=self.connection.number(),
+            instrument=instrument,
+            samples=samples,
+            backlog=backlog,
+            command=command,
+        )
+        return self.connection.ask(request, LatencyStats)
+
+    def resources(self, library: str) -> list[str]:
+        """Return the resource names that a VISA library finds."""
+        request = m.ListResources(id=self.connection.number(), library=library)
+        return self.connection.ask(request, list[str])
+
+    def close(self) -> EStopReport:
+        """Drive everything to its safe state, and let the supervisor end.
+
+        Raises:
+            LinkLost: The supervisor is gone, or doesn't answer.
+        """
+        try:
+            goodbye = m.Goodbye(id=self.connection.number(), submitted_s=time.monotonic())
+            answer = self.connection.request(goodbye)
+            return convert(self.connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)
+        finally:
+            self.connection.close()
+            self._reap()
+
+    def _reap(self) -> None:
+        try:
+            self._process.wait(EXIT_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            sys.stderr.write(f"safetyq: supervisor {self._process.pid} doesn't end; it is killed\n")
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,103 @@
+"""What the blocking and the asyncio handle of an instrument have in common."""
+
+import time
+
+from pytest_safetyq.bench.client.bench import Bench
+from pytest_safetyq.bench.client.connection import Answer
+from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.scheduling import Priority
+
+
+class Handle:
+    """One open instrument; how its requests look.
+
+    Args:
+        bench: The bench.
+        opened: What is known of the instrument.
+    """
+
+    def __init__(self, bench: Bench, opened: m.OpenedInstrument) -> None:
+        self._bench = bench
+        self._opened = opened
+
+    @property
+    def name(self) -> str:
+        """Its name on the bench."""
+        return self._opened.name
+
+    @property
+    def resource_name(self) -> str:
+        """Its VISA resource name."""
+        return self._opened.resource
+
+    @property
+    def model(self) -> str:
+        """The name of its profile."""
+        return self._opened.model
+
+    @property
+    def identity(self) -> str:
+        """What it answered to the identification query when it was opened."""
+        return self._opened.identity
+
+    @property
+    def simulated(self) -> bool:
+        """Whether this is a simulation and no hardware."""
+        return self._opened.simulated
+
+    @property
+    def latched(self) -> bool:
+        """Whether it is tripped and not rearmed: then everything but SAFETY is refused."""
+        return self._bench.state(self.name).latched
+
+    def __repr__(self) -> str:
+        kind = "SIMULATED" if self.simulated else "REAL"
+        return f"<{type(self).__name__} {self.name} {self.resource_name} {self.model} {kind}>"
+
+    def _begin(
+        self,
+        command: str | bytes,
+        priority: Priority,
+        timeout_s: float | None,
+        *,
+        expect_reply: bool | None = None,
+        raw: bool = False,
+        cmd_id: str | None = None,
+    ) -> Answer:
+        """Send one command to the supervisor; return the future of the reply, as bytes."""
+        payload = encoded(command) if isinstance(command, str) else bytes(command)
+        request = m.Submit(
+            id=self._bench.connection.number(),
+            instrument=self.name,
+            cmd_id=payload.decode("latin-1") if cmd_id is None else cmd_id,
+            payload=payload,
+            raw=raw,
+            priority=Priority(priority),
+            timeout_s=timeout_s,
+            expect_reply=expect_reply,
+            submitted_s=time.monotonic(),
+        )
+        return self._bench.connection.request(request)
+
+    def _begin_block(self, command: str, priority: Priority, timeout_s: float | None) -> Answer:
+        """Send a query whose reply is binary: nothing may be stripped from it."""
+        payload = encoded(command) + self._opened.write_terminator
+        return self._begin(payload, priority, timeout_s, expect_reply=True, raw=True)
+
+
+def encoded(command: str) -> bytes:
+    """Return ``command`` as it goes on the wire: one byte per character.
+
+    Raises:
+        ValueError: It has characters that no instrument takes.
+    """
+    try:
+        return command.encode("latin-1")
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise ValueError(f"{command!r} can't be sent: {wrong!r} is no Latin-1 character") from error
+
+
+def text_of(reply: bytes) -> str:
+    """Return a reply as text, one character per byte."""
+    return reply.decode("latin-1")

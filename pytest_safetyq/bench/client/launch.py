@@ -1,0 +1,69 @@
+"""Starting the supervisor."""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+from pytest_safetyq.bench import endpoint as endpoints
+from pytest_safetyq.bench.endpoint import Endpoint
+from pytest_safetyq.bench.platform import own_session
+from pytest_safetyq.errors import LinkLost
+
+START_TIMEOUT_S = 20.0
+
+
+def start_supervisor() -> tuple["subprocess.Popen[str]", Endpoint]:
+    """Start a supervisor and return its process and where it listens.
+
+    Raises:
+        LinkLost: It doesn't come up.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "pytest_safetyq.bench.supervisor"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=_environment(),
+        **own_session(),
+    )
+    assert process.stdout is not None
+    try:
+        line = _first_line(process.stdout)
+        if not line:
+            raise LinkLost(
+                f"the supervisor did not come up in {START_TIMEOUT_S:g} s"
+                if process.poll() is None
+                else f"the supervisor ended at once with status {process.returncode}"
+            )
+        return process, endpoints.load(Path(line))
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        process.stdout.close()
+
+
+def _first_line(pipe: IO[str]) -> str:
+    """Return the first line from ``pipe``; empty if it ends or if nothing comes in time."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=lambda: lines.put(pipe.readline()), daemon=True).start()
+    try:
+        return lines.get(timeout=START_TIMEOUT_S).strip()
+    except queue.Empty:
+        return ""
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment in which the supervisor finds this very package."""
+    environment = dict(os.environ)
+    home = str(Path(__file__).parents[3])
+    paths = [home, *filter(None, [environment.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    # The user's wish to see warnings as errors is about the tests, not about this process.
+    environment.pop("PYTHONWARNINGS", None)
+    return environment

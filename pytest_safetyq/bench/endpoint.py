@@ -1,0 +1,125 @@
+"""Where a supervisor listens, and how its own user finds it.
+
+Each run has a directory of its own, of mode 0700 below a directory of mode 0700: on Unix it
+holds the socket, and everywhere a file with the address and a secret. Only who can read that
+file can speak to the supervisor.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from pytest_safetyq.bench.platform import (
+    HAS_UNIX_SOCKETS,
+    MAX_UNIX_PATH_BYTES,
+    is_alive,
+    user_directory,
+)
+
+_FILE = "endpoint.json"
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The address of a supervisor.
+
+    Attributes:
+        directory: Its run directory.
+        token: The secret.
+        pid: Its process.
+        unix_path: Path of its socket; None: it listens on loopback TCP.
+        port: The TCP port; 0 with a Unix socket.
+    """
+
+    directory: str
+    token: str
+    pid: int
+    unix_path: str | None
+    port: int
+
+    @property
+    def file(self) -> Path:
+        """The file that says all this."""
+        return Path(self.directory) / _FILE
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """Return a connected socket.
+
+        Raises:
+            OSError: Nobody listens.
+        """
+        if self.unix_path is not None:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            address: str | tuple[str, int] = self.unix_path
+        else:
+            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            address = ("127.0.0.1", self.port)
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect(address)
+            connection.settimeout(None)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def create() -> tuple[Endpoint, socket.socket]:
+    """Make a run directory, listen, and publish it; return the address and the socket."""
+    directory = Path(tempfile.mkdtemp(prefix="run-", dir=user_directory()))
+    path = str(directory / "socket")
+    if HAS_UNIX_SOCKETS and len(os.fsencode(path)) <= MAX_UNIX_PATH_BYTES:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
+        unix_path, port = path, 0
+    else:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", 0))
+        unix_path, port = None, listener.getsockname()[1]
+    listener.listen()
+    endpoint = Endpoint(
+        directory=str(directory),
+        token=secrets.token_hex(32),
+        pid=os.getpid(),
+        unix_path=unix_path,
+        port=port,
+    )
+    _publish(endpoint)
+    return endpoint, listener
+
+
+def _publish(endpoint: Endpoint) -> None:
+    """Write the file under another name first: whoever finds it finds it complete."""
+    draft = endpoint.file.with_suffix(".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(endpoint))
+    draft.replace(endpoint.file)
+
+
+def remove(endpoint: Endpoint) -> None:
+    """Take the run directory away."""
+    shutil.rmtree(endpoint.directory, ignore_errors=True)
+
+
+def load(file: Path) -> Endpoint:
+    """Return the endpoint that ``file`` describes."""
+    return msgspec.json.decode(file.read_bytes(), type=Endpoint)
+
+
+def discover() -> Iterator[Endpoint]:
+    """Yield this user's running supervisors; what a killed one left behind is removed."""
+    for file in sorted(user_directory().glob(f"run-*/{_FILE}")):
+        with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
+            endpoint = load(file)
+            if is_alive(endpoint.pid):
+                yield endpoint
+            else:
+                remove(endpoint)

@@ -1,0 +1,122 @@
+"""One open instrument, as the supervisor holds it."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from pytest_safetyq.bench.config import Profile
+from pytest_safetyq.bench.limits import Limits
+from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
+from pytest_safetyq.dispatcher import SafetyAwareDispatcher
+from pytest_safetyq.dispatcher.reply import Reply
+from pytest_safetyq.links import RawBytes
+from pytest_safetyq.links.visa import VisaLink
+from pytest_safetyq.scheduling import Priority, TransactionRecord
+
+KEPT_PER_TEST = 16_384
+"""Records other than SAFETY that are kept of one test; SAFETY ones are kept all."""
+
+
+class TestLog:
+    """The records of the current test."""
+
+    __test__ = False  # the name is the field's word, and no test class
+
+    def __init__(self) -> None:
+        self._safety: list[TransactionRecord] = []
+        self._others: deque[TransactionRecord] = deque(maxlen=KEPT_PER_TEST)
+
+    def begin(self) -> None:
+        """Forget the records of the test before."""
+        self._safety.clear()
+        self._others.clear()
+
+    def add(self, record: TransactionRecord) -> None:
+        """Keep one record."""
+        if record.priority is Priority.SAFETY:
+            self._safety.append(record)
+        else:
+            self._others.append(record)
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """The records, in the order of submission."""
+        return sorted([*self._safety, *self._others], key=lambda record: record.submitted_s)
+
+
+@dataclass(kw_only=True)
+class OwnedInstrument:
+    """An instrument that is open, and the one dispatcher that owns its link.
+
+    Attributes:
+        spec: What it was opened from.
+        model: The name of its profile.
+        profile: What is known of its model.
+        identity: Its answer to the identification query.
+        timeout_s: The default budget of a transaction.
+        limits: What may be set.
+        link: The link.
+        dispatcher: The dispatcher.
+        log: The records of the current test.
+    """
+
+    spec: InstrumentSpec
+    model: str
+    profile: Profile
+    identity: str
+    timeout_s: float
+    limits: Limits
+    link: VisaLink
+    dispatcher: SafetyAwareDispatcher
+    log: TestLog = field(default_factory=TestLog)
+
+    def __post_init__(self) -> None:
+        self.dispatcher.subscribe(self.log.add)
+
+    @property
+    def name(self) -> str:
+        """Its name on the bench."""
+        return self.spec.name
+
+    def described(self) -> OpenedInstrument:
+        """Return what a client may know."""
+        return OpenedInstrument(
+            name=self.name,
+            resource=self.spec.resource,
+            model=self.model,
+            identity=self.identity,
+            simulated=self.spec.simulated,
+            timeout_s=self.timeout_s,
+            write_terminator=self.profile.write_terminator.encode("latin-1"),
+        )
+
+    def submit(
+        self,
+        cmd_id: str,
+        payload: bytes,
+        priority: Priority,
+        *,
+        raw: bool = False,
+        timeout_s: float | None = None,
+        expect_reply: bool | None = None,
+        submitted_s: float | None = None,
+    ) -> Reply:
+        """Submit one command, after its set-points were held against the limits.
+
+        Raises:
+            LimitExceeded: The bench file forbids it; nothing is sent.
+            SafetyError: As `SafetyAwareDispatcher.submit`.
+        """
+        self.limits.check(payload)
+        return self.dispatcher.enqueue(
+            cmd_id,
+            RawBytes(payload) if raw else payload,
+            priority,
+            timeout=self.timeout_s if timeout_s is None else timeout_s,
+            expect_reply=expect_reply,
+            submitted_s=submitted_s,
+        )
+
+    async def close(self) -> None:
+        """Stop the dispatcher and close the link."""
+        await self.dispatcher.stop()
+        await self.link.close()

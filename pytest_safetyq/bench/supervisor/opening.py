@@ -1,0 +1,163 @@
+"""From what the bench file says to an instrument that is open, identified and trusted."""
+
+import asyncio
+import importlib
+import warnings
+from typing import Any
+
+import pyvisa
+from pyvisa.constants import ControlFlow, Parity, StopBits
+
+from pytest_safetyq.bench.config import Identity, Profile, SerialConfig
+from pytest_safetyq.bench.limits import Limits
+from pytest_safetyq.bench.profiles import match_identity, shipped_profile
+from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.bench.wire.messages import InstrumentSpec
+from pytest_safetyq.dispatcher import SafetyAwareDispatcher
+from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.links.daemon import DaemonThread
+from pytest_safetyq.links.visa import VisaLink
+from pytest_safetyq.links.visa_session import VisaAddress
+from pytest_safetyq.scheduling import Priority
+
+FALLBACK_MODEL = "generic-scpi"
+DEFAULT_TIMEOUT_S = 2.0
+OPEN_TIMEOUT_S = 5.0
+SEARCH_TIMEOUT_S = 5.0
+
+
+async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
+    """Open the instrument, find its profile, and prove that its "off" can be read back.
+
+    Raises:
+        LinkLost: It can't be opened; the message says what was found instead.
+        SafetyError: It is another model than the bench file says, or doesn't answer the
+            confirm query of its profile: then "off" could never be confirmed.
+    """
+    if spec.simulated:
+        importlib.import_module("sim_instruments").install()
+    identity = Identity() if spec.profile is None else spec.profile.identity
+    link = _link(spec, spec.profile or shipped_profile(FALLBACK_MODEL), identity)
+    try:
+        await link.open(OPEN_TIMEOUT_S)
+    except LinkLost as error:
+        found = await resources_of(spec.library)
+        listed = ", ".join(found) if found else "nothing"
+        raise LinkLost(f"{spec.name}: {error}; found instead: {listed}") from error
+    try:
+        return await _identified(spec, link)
+    except BaseException:
+        await link.close()
+        raise
+
+
+async def resources_of(library: str) -> list[str]:
+    """Return the resource names that a VISA library finds, in at most ``SEARCH_TIMEOUT_S``."""
+    if library.endswith("@sim"):
+        importlib.import_module("sim_instruments").install()
+    thread = DaemonThread("safetyq resources")
+    try:
+        async with asyncio.timeout(SEARCH_TIMEOUT_S):
+            return await thread.call(lambda: _list_resources(library))
+    except TimeoutError as error:
+        raise LinkLost(f"the VISA library lists no resources in {SEARCH_TIMEOUT_S:g} s") from error
+    finally:
+        thread.end(_nothing)
+
+
+def _list_resources(library: str) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # backends warn of optional packages at every search
+        return list(pyvisa.ResourceManager(library).list_resources("?*"))
+
+
+async def _identified(spec: InstrumentSpec, link: VisaLink) -> OwnedInstrument:
+    answer = (link.identity or b"").decode("latin-1").strip()
+    model = spec.model or ("inline" if spec.profile is not None else None)
+    profile = spec.profile
+    if profile is None:
+        model = match_identity(answer) or FALLBACK_MODEL
+        profile = shipped_profile(model)
+        link.adopt(
+            write_terminator=profile.write_terminator.encode(), device_clear=profile.device_clear
+        )
+    assert model is not None
+    if profile.identity is not None and not profile.identity.fits(answer):
+        expected = " or ".join(repr(part) for part in profile.identity.matches)
+        raise SafetyError(
+            f"{spec.name}: {spec.resource} answers {answer!r}; model {model} has {expected} in it;"
+            " correct the model or the resource"
+        )
+    instrument = OwnedInstrument(
+        spec=spec,
+        model=model,
+        profile=profile,
+        identity=answer,
+        timeout_s=spec.timeout_s or profile.timeout_s or DEFAULT_TIMEOUT_S,
+        limits=Limits.from_config(spec.limits, profile.setpoints, profile=model),
+        link=link,
+        dispatcher=SafetyAwareDispatcher.on(
+            link, inter_command_delay=profile.gap_s, name=spec.name
+        ),
+    )
+    await instrument.dispatcher.start()
+    try:
+        await _prove_readback(instrument)
+    except BaseException:
+        await instrument.dispatcher.stop()
+        raise
+    return instrument
+
+
+async def _prove_readback(instrument: OwnedInstrument) -> None:
+    """Ask the confirm query once, so that a profile that can't confirm is never trusted."""
+    confirm = instrument.profile.confirm
+    if confirm is None:
+        return
+    reply = instrument.dispatcher.enqueue(
+        "readback",
+        confirm.query.encode("latin-1"),
+        Priority.SAFETY,
+        timeout=instrument.timeout_s,
+        expect_reply=True,
+    )
+    try:
+        answer = await reply
+    except SafetyError as error:
+        raise SafetyError(
+            f"{instrument.name}: model {instrument.model} reads back with {confirm.query!r}, which"
+            f" {instrument.spec.resource} doesn't answer ({error}); choose another model"
+        ) from error
+    if not answer.strip():
+        raise SafetyError(
+            f"{instrument.name}: {confirm.query!r} is answered with nothing; choose another model"
+        )
+
+
+def _link(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -> VisaLink:
+    address = VisaAddress(
+        resource=spec.resource,
+        library=spec.library,
+        attributes={} if spec.serial is None else _serial_attributes(spec.serial),
+        read_terminator=profile.read_terminator.encode("latin-1"),
+    )
+    return VisaLink(
+        address,
+        write_terminator=profile.write_terminator.encode("latin-1"),
+        identity_query=None if identity is None else identity.query.encode("latin-1"),
+        device_clear=profile.device_clear,
+    )
+
+
+def _serial_attributes(serial: SerialConfig) -> dict[str, Any]:
+    return {
+        "baud_rate": serial.baud_rate,
+        "data_bits": serial.data_bits,
+        "parity": Parity[serial.parity],
+        "stop_bits": StopBits[serial.stop_bits],
+        "flow_control": ControlFlow[serial.flow_control],
+    }
+
+
+def _nothing() -> None:
+    """Do nothing: the thread has nothing to close."""

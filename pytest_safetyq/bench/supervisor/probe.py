@@ -1,0 +1,84 @@
+"""Firing safety commands under a saturated backlog, and measuring each stage."""
+
+import asyncio
+import time
+
+from pytest_safetyq.bench.reports import Distribution, LatencyStats
+from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.dispatcher.reply import Reply
+from pytest_safetyq.errors import BacklogFull, SafeStateUnconfirmed, SafetyError
+from pytest_safetyq.scheduling import Priority, TransactionRecord
+
+
+async def probe(
+    instrument: OwnedInstrument, *, samples: int, backlog: int, command: str | None
+) -> LatencyStats:
+    """Send ``samples`` safety commands, each behind ``backlog`` waiting POLL commands.
+
+    Args:
+        instrument: The instrument.
+        samples: How many safety commands to send.
+        backlog: How many POLL commands wait when each one is submitted.
+        command: The safety command; None: the first of the profile's off sequence.
+
+    Raises:
+        ValueError: A number is out of range, or the profile has no off sequence.
+        SafeStateUnconfirmed: After a safety command "off" could not be read back.
+    """
+    profile = instrument.profile
+    confirm = profile.confirm
+    if confirm is None:
+        raise ValueError(f"{instrument.name}: model {instrument.model} has nothing to switch off")
+    if samples < 1:
+        raise ValueError(f"samples must be 1 or more, not {samples}")
+    if backlog < 0:
+        raise ValueError(f"backlog must be 0 or more, not {backlog}")
+    safety = command if command is not None else profile.off[0].send
+    dispatches: list[TransactionRecord] = []
+    confirmed_s: list[float] = []
+    try:
+        for number in range(samples):
+            _fill(instrument, confirm.query, backlog)
+            sent = instrument.submit(f"probe {number}", safety.encode("latin-1"), Priority.SAFETY)
+            submitted_s = time.monotonic()
+            await sent
+            await asyncio.sleep(profile.settle_s)
+            answer = await _confirm(instrument, confirm.query, number)
+            confirmed_s.append(time.monotonic() - submitted_s)
+            if not confirm.accepts(answer):
+                raise SafeStateUnconfirmed(
+                    f"{instrument.name}: {confirm.query} answered {answer!r} after {safety}"
+                )
+            assert sent.record is not None
+            dispatches.append(sent.record)
+    finally:
+        await instrument.dispatcher.abort_low_priority(below=Priority.QUERY)
+    return LatencyStats(
+        queue_wait=Distribution.of(r.dispatch_latency_s or 0.0 for r in dispatches),
+        wire_time=Distribution.of(r.service_s or 0.0 for r in dispatches),
+        confirmed_off=Distribution.of(confirmed_s),
+        over_bound=sum((r.dispatch_latency_s or 0.0) > r.bound_s for r in dispatches),
+        backlog=backlog,
+        command=safety,
+    )
+
+
+def _fill(instrument: OwnedInstrument, query: str, backlog: int) -> None:
+    """Submit POLL commands until ``backlog`` of them wait."""
+    payload = query.encode("latin-1")
+    waiting = instrument.dispatcher.pending_by_priority[Priority.POLL]
+    try:
+        for _ in range(backlog - waiting):
+            instrument.submit("probe poll", payload, Priority.POLL, expect_reply=True)
+    except BacklogFull as error:
+        raise ValueError(f"backlog must fit in the queue, {backlog} doesn't: {error}") from error
+
+
+async def _confirm(instrument: OwnedInstrument, query: str, number: int) -> str:
+    reply: Reply = instrument.submit(
+        f"probe confirm {number}", query.encode("latin-1"), Priority.SAFETY, expect_reply=True
+    )
+    try:
+        return (await reply).decode("latin-1").strip()
+    except SafetyError as error:
+        raise SafeStateUnconfirmed(f"{instrument.name}: {query} got no answer: {error}") from error

@@ -1,0 +1,122 @@
+"""The instruments that are open, and what is done with all of them."""
+
+import asyncio
+
+from pytest_safetyq.bench.reports import EStopReport, bench_report
+from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.bench.supervisor.locks import ResourceLock
+from pytest_safetyq.bench.supervisor.opening import open_instrument
+from pytest_safetyq.bench.supervisor.safe_state import SafeState
+from pytest_safetyq.bench.wire.messages import InstrumentSpec
+from pytest_safetyq.errors import LinkLost, SafeStateUnconfirmed, SafetyError
+from pytest_safetyq.scheduling import LatchEvent, LatchState, TransactionRecord
+
+
+class Rack:
+    """Holds every open instrument, one owner each.
+
+    Attributes:
+        tripped: Why the bench is tripped, or None. An instrument that is opened while it is
+            starts latched.
+    """
+
+    def __init__(self) -> None:
+        self._instruments: dict[str, OwnedInstrument] = {}
+        self._safe_states: dict[str, SafeState] = {}
+        self._locks: list[ResourceLock] = []
+        self._opening = asyncio.Lock()
+        self.tripped: str | None = None
+
+    def __getitem__(self, name: str) -> OwnedInstrument:
+        try:
+            return self._instruments[name]
+        except KeyError:
+            raise LinkLost(f"{name} is not open") from None
+
+    async def open(self, spec: InstrumentSpec) -> OwnedInstrument:
+        """Return the instrument of this name, opened now if it isn't open yet.
+
+        Raises:
+            SafetyError: Another one has this name, or it can't be opened.
+        """
+        async with self._opening:
+            instrument = self._instruments.get(spec.name)
+            if instrument is None:
+                return await self._open(spec)
+        if instrument.spec != spec:
+            raise SafetyError(f"{spec.name} is open already, as {instrument.spec.resource}")
+        return instrument
+
+    async def _open(self, spec: InstrumentSpec) -> OwnedInstrument:
+        lock = ResourceLock(spec.resource) if not spec.simulated else None
+        if lock is not None:
+            lock.acquire()
+        try:
+            instrument = await open_instrument(spec)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+        if lock is not None:
+            self._locks.append(lock)
+        if self.tripped is not None:
+            await instrument.dispatcher.trip(self.tripped)
+        self._instruments[spec.name] = instrument
+        self._safe_states[spec.name] = SafeState(instrument)
+        return instrument
+
+    async def enter_safe_state(
+        self, reason: str, submitted_s: float, *, latch: bool
+    ) -> EStopReport:
+        """Drive every instrument to its safe state, all at the same time.
+
+        Args:
+            reason: Why.
+            submitted_s: When it was asked for, monotonic.
+            latch: Whether to trip.
+        """
+        if latch:
+            self.tripped = reason
+        entering = [
+            state.enter(reason, submitted_s, latch=latch) for state in self._safe_states.values()
+        ]
+        return bench_report(await asyncio.gather(*entering), reason)
+
+    def rearm(self, reason: str) -> None:
+        """Release every latch; nothing is switched on by it.
+
+        Raises:
+            SafeStateUnconfirmed: "off" of some instrument was not read back; all stay latched.
+        """
+        latches = {name: i.dispatcher.latch for name, i in self._instruments.items()}
+        unsafe = [name for name, latch in latches.items() if latch.state is LatchState.TRIPPED]
+        if unsafe:
+            raise SafeStateUnconfirmed(
+                f"{', '.join(unsafe)}: off was not read back since the trip ({self.tripped}); "
+                "make the bench safe by hand, then start a new run"
+            )
+        for latch in latches.values():
+            latch.apply(LatchEvent.REARM)
+            latch.reason = reason
+        self.tripped = None
+
+    def begin_test(self) -> None:
+        """Begin the records of a new test."""
+        for instrument in self._instruments.values():
+            instrument.log.begin()
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """The records of the current test, of all instruments, in the order of submission."""
+        records = [r for i in self._instruments.values() for r in i.log.records]
+        return sorted(records, key=lambda record: record.submitted_s)
+
+    async def close(self) -> None:
+        """Close everything. It doesn't switch anything off: that comes before."""
+        for instrument in self._instruments.values():
+            await instrument.close()
+        for lock in self._locks:
+            lock.release()
+        self._instruments.clear()
+        self._safe_states.clear()
+        self._locks.clear()

@@ -1,0 +1,148 @@
+"""Driving one instrument to its safe state, and knowing that it got there."""
+
+import asyncio
+import contextlib
+import time
+
+from pytest_safetyq.bench.config import Step
+from pytest_safetyq.bench.reports import EStopReport, EStopStep
+from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.dispatcher.reply import Reply
+from pytest_safetyq.errors import SafetyError
+from pytest_safetyq.scheduling import LatchEvent, Priority
+
+CMD_ID = "safe-state"
+
+
+class SafeState:
+    """One instrument's way to its safe state.
+
+    The off sequence is sent as SAFETY commands, all at once, so that nothing comes between
+    them; then "off" is read back. Not confirmed: the sequence is sent again, with the link
+    resynchronised first, and at last reopened.
+
+    Two requests at the same time are one: the second waits for the outcome of the first.
+
+    Args:
+        instrument: The instrument.
+
+    Attributes:
+        last: The latest report, or None.
+    """
+
+    def __init__(self, instrument: OwnedInstrument) -> None:
+        self._instrument = instrument
+        self._running: asyncio.Task[EStopReport] | None = None
+        self.last: EStopReport | None = None
+
+    async def enter(self, reason: str, submitted_s: float, *, latch: bool) -> EStopReport:
+        """Drive the instrument to its safe state and return how it went.
+
+        Args:
+            reason: Why.
+            submitted_s: When it was asked for, monotonic.
+            latch: Whether to trip: everything but SAFETY is refused from now on.
+        """
+        if latch:
+            await self._instrument.dispatcher.trip(reason)
+        if self._running is None:
+            self._running = asyncio.create_task(self._enter(reason, submitted_s))
+        # Whoever asked may be gone before it is done; it goes on all the same.
+        return await asyncio.shield(self._running)
+
+    async def _enter(self, reason: str, submitted_s: float) -> EStopReport:
+        try:
+            report = await self._attempts(reason, submitted_s)
+        finally:
+            self._running = None
+        if report.confirmed:
+            self._instrument.dispatcher.latch.apply(LatchEvent.CONFIRM)
+        self.last = report
+        return report
+
+    async def _attempts(self, reason: str, submitted_s: float) -> EStopReport:
+        steps: list[EStopStep] = []
+        attempts = 0
+        confirmed_s: float | None = None
+        profile = self._instrument.profile
+        while profile.off and confirmed_s is None and attempts < profile.attempts:
+            attempts += 1
+            if attempts > 1:
+                # The last attempt gets a new session: everything else has been tried.
+                self._instrument.dispatcher.distrust(lost=attempts == profile.attempts)
+            steps += await self._switch_off(attempts, submitted_s)
+            await asyncio.sleep(profile.settle_s)
+            step, confirmed_s = await self._read_back(attempts, submitted_s)
+            steps.append(step)
+        first = steps[0] if steps else None
+        return EStopReport(
+            instrument=self._instrument.name,
+            confirmed=confirmed_s is not None or not profile.off,
+            dispatch_latency_s=None if first is None else first.dispatch_latency_s,
+            confirmed_latency_s=None if confirmed_s is None else confirmed_s - submitted_s,
+            bound_s=0.0 if first is None else first.bound_s,
+            attempts=attempts,
+            steps=tuple(steps),
+            reason=reason,
+        )
+
+    async def _switch_off(self, attempt: int, submitted_s: float) -> list[EStopStep]:
+        sent = [
+            (step, self._submit(step, f"{CMD_ID} {attempt}.{number}", submitted_s))
+            for number, step in enumerate(self._instrument.profile.off, 1)
+        ]
+        return [await self._outcome(step, reply, attempt) for step, reply in sent]
+
+    async def _read_back(self, attempt: int, submitted_s: float) -> tuple[EStopStep, float | None]:
+        """Ask for the confirmation; return the step, and when it confirmed, or None."""
+        confirm = self._instrument.profile.confirm
+        assert confirm is not None
+        step = Step(send=confirm.query, reply=True)
+        reply = self._submit(step, f"{CMD_ID} {attempt}.confirm", submitted_s)
+        outcome = await self._outcome(step, reply, attempt)
+        if outcome.reply is not None and confirm.accepts(outcome.reply):
+            return outcome, time.monotonic()
+        return outcome, None
+
+    def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | SafetyError:
+        """Submit one step; past the limits, which are for set-points of tests."""
+        first = cmd_id == f"{CMD_ID} 1.1"
+        try:
+            return self._instrument.dispatcher.enqueue(
+                cmd_id,
+                step.send.encode("latin-1"),
+                Priority.SAFETY,
+                timeout=self._instrument.timeout_s,
+                expect_reply=True if step.reply else None,
+                submitted_s=submitted_s if first else None,
+            )
+        except SafetyError as error:
+            return error  # the dispatcher has ended: the report says so
+
+    async def _outcome(self, step: Step, sent: Reply | SafetyError, attempt: int) -> EStopStep:
+        error: str | None = None
+        answer: str | None = None
+        latency_s: float | None = None
+        bound_s = 0.0
+        if isinstance(sent, SafetyError):
+            error = str(sent)
+        else:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({sent})
+            if sent.cancelled() or not sent.done():
+                error = "not sent: the dispatcher has ended"
+            elif (failure := sent.exception()) is not None:
+                error = str(failure)
+            elif reply := sent.result():
+                answer = reply.decode("latin-1").strip()
+            if sent.record is not None:
+                latency_s, bound_s = sent.record.dispatch_latency_s, sent.record.bound_s
+        return EStopStep(
+            instrument=self._instrument.name,
+            attempt=attempt,
+            command=step.send,
+            reply=answer,
+            error=error,
+            dispatch_latency_s=latency_s,
+            bound_s=bound_s,
+        )

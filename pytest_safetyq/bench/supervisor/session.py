@@ -1,0 +1,214 @@
+"""One client's connection: its requests, and what must end with it."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from pytest_safetyq.bench.supervisor.job import RemoteJob
+from pytest_safetyq.bench.supervisor.opening import resources_of
+from pytest_safetyq.bench.supervisor.probe import probe
+from pytest_safetyq.bench.supervisor.rack import Rack
+from pytest_safetyq.bench.supervisor.stream import run_stream
+from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.bench.wire.failures import kind_of, text_of
+from pytest_safetyq.dispatcher.reply import Reply
+from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.scheduling import Priority
+
+Send = Callable[[m.Message], None]
+
+
+class Session:
+    """Serves one client that has said who it is.
+
+    Args:
+        rack: The instruments.
+        send: Sends a message to the client; never blocks.
+    """
+
+    def __init__(self, rack: Rack, send: Send) -> None:
+        self._rack = rack
+        self._send = send
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._replies: dict[int, Reply] = {}
+        self._jobs: dict[int, RemoteJob] = {}
+        self.said_goodbye = False
+
+    def take(self, message: m.ToSupervisor) -> None:
+        """Act on one message. Nothing here waits: the next message may be the E-stop."""
+        match message:
+            case m.Submit():
+                self._submit(message)
+            case m.Cancel():
+                self._cancel(message.id)
+            case m.JobTransaction():
+                self._job_transaction(message)
+            case m.EndJob():
+                if (job := self._jobs.get(message.job)) is not None:
+                    job.end()
+            case m.StopStream():
+                self._cancel(message.stream)
+                self._send(m.Done(id=message.id))
+            case _:
+                self._start(message.id, self._answer(message))
+
+    async def end(self) -> None:
+        """End everything that the client has going; its SAFETY commands are sent all the same."""
+        for reply in list(self._replies.values()):
+            reply.cancel()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _submit(self, request: m.Submit) -> None:
+        try:
+            reply = self._rack[request.instrument].submit(
+                request.cmd_id,
+                request.payload,
+                request.priority,
+                raw=request.raw,
+                timeout_s=request.timeout_s,
+                expect_reply=request.expect_reply,
+                submitted_s=request.submitted_s,
+            )
+        except (SafetyError, ValueError) as error:
+            self._fail(request.id, error)
+            return
+        self._send(m.Admitted(id=request.id))
+        self._replies[request.id] = reply
+        reply.add_done_callback(lambda _: self._settle(request.id, reply))
+
+    def _settle(self, request: int, reply: Reply) -> None:
+        del self._replies[request]
+        if reply.cancelled():
+            self._send(m.Failed(id=request, kind="CancelledError", message="cancelled"))
+        elif (error := reply.exception()) is not None:
+            self._fail(request, error)
+        else:
+            self._send(m.Done(id=request, value=reply.result()))
+
+    def _cancel(self, request: int) -> None:
+        if (reply := self._replies.get(request)) is not None:
+            reply.cancel()
+        elif (task := self._tasks.get(request)) is not None:
+            task.cancel()
+
+    def _start(self, request: int, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks[request] = task
+        task.add_done_callback(lambda _: self._tasks.pop(request, None))
+
+    async def _answer(self, request: m.ToSupervisor) -> None:
+        assert isinstance(request, m.Request)
+        try:
+            answer = await _ANSWERS[type(request)](self, request)
+        except asyncio.CancelledError:
+            self._send(m.Failed(id=request.id, kind="CancelledError", message="cancelled"))
+            raise
+        except (SafetyError, ValueError) as error:
+            self._fail(request.id, error)
+        else:
+            self._send(m.Done(id=request.id, value=msgspec.to_builtins(answer)))
+
+    def _fail(self, request: int, error: BaseException) -> None:
+        self._send(m.Failed(id=request, kind=kind_of(error), message=text_of(error)))
+
+    def _job_transaction(self, request: m.JobTransaction) -> None:
+        job = self._jobs.get(request.job)
+        if job is None:
+            self._fail(request.id, LinkLost("the job has ended"))
+        else:
+            job.transact(request)
+
+    async def _open(self, request: m.Open) -> m.OpenedInstrument:
+        return (await self._rack.open(request.spec)).described()
+
+    async def _abort(self, request: m.Abort) -> int:
+        dispatcher = self._rack[request.instrument].dispatcher
+        return await dispatcher.abort_low_priority(below=request.below)
+
+    async def _trip(self, request: m.Trip) -> int:
+        flushed = await self._rack[request.instrument].dispatcher.trip(request.reason)
+        self._rack.tripped = request.reason
+        return flushed
+
+    async def _rearm(self, request: m.Rearm) -> None:
+        self._rack.rearm(request.reason)
+
+    async def _estop(self, request: m.EStop) -> object:
+        return await self._rack.enter_safe_state(
+            request.reason, request.submitted_s, latch=request.latch
+        )
+
+    async def _state(self, request: m.State) -> m.DispatcherState:
+        dispatcher = self._rack[request.instrument].dispatcher
+        return m.DispatcherState(
+            running_priority=dispatcher.running_priority,
+            pending_by_priority={int(p): n for p, n in dispatcher.pending_by_priority.items()},
+            dwell_s={int(p): s for p, s in dispatcher.dwell_s.items()},
+            latched=dispatcher.latched,
+            coalesced=dispatcher.coalesced,
+            discarded_replies=dispatcher.discarded_replies,
+            worst_case_s={int(p): dispatcher.worst_case_s(p) for p in Priority},
+        )
+
+    async def _records(self, request: m.Records) -> object:
+        if request.instrument is None:
+            return self._rack.records
+        return self._rack[request.instrument].dispatcher.records
+
+    async def _begin_test(self, request: m.BeginTest) -> None:
+        self._rack.begin_test()
+
+    async def _stream(self, request: m.StartStream) -> None:
+        instrument = self._rack[request.instrument]
+        with contextlib.suppress(asyncio.CancelledError):
+            await run_stream(instrument, request.id, request.command, request.every_s, self._send)
+
+    async def _job(self, request: m.BeginJob) -> None:
+        job = RemoteJob(request, self._rack[request.instrument], self._send)
+        self._jobs[request.id] = job
+        try:
+            await job.run()
+        finally:
+            del self._jobs[request.id]
+
+    async def _probe(self, request: m.Probe) -> object:
+        return await probe(
+            self._rack[request.instrument],
+            samples=request.samples,
+            backlog=request.backlog,
+            command=request.command,
+        )
+
+    async def _resources(self, request: m.ListResources) -> list[str]:
+        return await resources_of(request.library)
+
+    async def _goodbye(self, request: m.Goodbye) -> object:
+        report = await self._rack.enter_safe_state(
+            "end of the run", request.submitted_s, latch=False
+        )
+        self.said_goodbye = True
+        return report
+
+
+_ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
+    m.Open: Session._open,
+    m.Abort: Session._abort,
+    m.Trip: Session._trip,
+    m.Rearm: Session._rearm,
+    m.EStop: Session._estop,
+    m.State: Session._state,
+    m.Records: Session._records,
+    m.BeginTest: Session._begin_test,
+    m.StartStream: Session._stream,
+    m.BeginJob: Session._job,
+    m.Probe: Session._probe,
+    m.ListResources: Session._resources,
+    m.Goodbye: Session._goodbye,
+}

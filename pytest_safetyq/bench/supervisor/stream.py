@@ -1,0 +1,45 @@
+"""Background polls: one command again and again, at POLL priority."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.bench.wire.messages import StreamReply
+from pytest_safetyq.errors import BacklogFull, EStopLatched, SafetyError
+from pytest_safetyq.scheduling import Priority
+
+
+async def run_stream(
+    instrument: OwnedInstrument,
+    stream: int,
+    command: str,
+    every_s: float,
+    send: Callable[[StreamReply], None],
+) -> None:
+    """Send ``command`` every ``every_s`` seconds and hand on the replies, until cancelled.
+
+    At most one of its commands waits at a time: a stream never builds up a backlog. A full
+    queue or a latched instrument makes it miss a turn; any other failure ends it.
+
+    Args:
+        instrument: The instrument.
+        stream: The stream's number.
+        command: The command.
+        every_s: Seconds from one turn to the next; turns that are missed are left out.
+        send: Hands a reply to the client.
+    """
+    payload = command.encode("latin-1")
+    turn_s = time.monotonic()
+    while True:
+        try:
+            reply = await instrument.submit(f"poll {command}", payload, Priority.POLL)
+        except (BacklogFull, EStopLatched):
+            pass  # this turn is missed; the latch or the backlog is everybody's to see
+        except SafetyError as error:
+            send(StreamReply(stream=stream, error=str(error)))
+            return
+        else:
+            send(StreamReply(stream=stream, reply=reply.decode("latin-1")))
+        turn_s = max(turn_s + every_s, time.monotonic())
+        await asyncio.sleep(turn_s - time.monotonic())
