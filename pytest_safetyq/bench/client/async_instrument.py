@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pytest_safetyq.bench.client.bench import ESTOP_TIMEOUT_S
+from pytest_safetyq.bench.client.bench import ESTOP_TIMEOUT_S, begin_estop
 from pytest_safetyq.bench.client.connection import Answer, convert
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import AsyncPollStream, Callback, ignore, in_loop, watching
@@ -131,7 +131,7 @@ class AsyncInstrument(Handle):
 
     async def estop(self, reason: str = "") -> EStopReport:
         """Drive the bench to its safe state; see `Instrument.estop`."""
-        answer = self._bench.begin_estop(reason or "estop() was called")
+        answer = begin_estop(self._bench.connection, reason or "estop() was called")
         async with asyncio.timeout(ESTOP_TIMEOUT_S):
             report = convert(await asyncio.shield(asyncio.wrap_future(answer)), EStopReport)
         return report.by_instrument[self.name]

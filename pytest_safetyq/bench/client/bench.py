@@ -58,13 +58,6 @@ class Bench:
             self.opened[spec.name] = opened
         return opened
 
-    def begin_estop(self, reason: str, *, latch: bool = True) -> Answer:
-        """Send the E-stop and return the future of its report, without waiting for it."""
-        request = m.EStop(
-            id=self.connection.number(), reason=reason, submitted_s=time.monotonic(), latch=latch
-        )
-        return self.connection.request(request)
-
     def estop(self, reason: str, *, latch: bool = True) -> EStopReport:
         """Drive every open instrument to its safe state.
 
@@ -72,8 +65,7 @@ class Bench:
             reason: Why.
             latch: Whether everything but SAFETY is refused until `rearm`.
         """
-        answer = self.begin_estop(reason, latch=latch)
-        return convert(self.connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)
+        return ask_estop(self.connection, reason, latch=latch)
 
     def rearm(self, reason: str) -> None:
         """Release the latch of every instrument; nothing is switched on by it.
@@ -147,3 +139,21 @@ class Bench:
             sys.stderr.write(f"safetyq: supervisor {self._process.pid} doesn't end; it is killed\n")
             self._process.kill()
             self._process.wait()
+
+
+def begin_estop(connection: Connection, reason: str, *, latch: bool = True) -> Answer:
+    """Send the E-stop and return the future of its report, without waiting for it."""
+    request = m.EStop(
+        id=connection.number(), reason=reason, submitted_s=time.monotonic(), latch=latch
+    )
+    return connection.request(request)
+
+
+def ask_estop(connection: Connection, reason: str, *, latch: bool = True) -> EStopReport:
+    """Send the E-stop and return its report.
+
+    Raises:
+        LinkLost: The supervisor is gone, or doesn't answer.
+    """
+    answer = begin_estop(connection, reason, latch=latch)
+    return convert(connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)

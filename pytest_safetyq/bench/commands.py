@@ -1,0 +1,99 @@
+"""What there is to do on a bench without a test run: list, check, E-stop.
+
+Shared by the ``safetyq`` command and by the plugin's options of the same meaning.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pytest_safetyq.bench import endpoint as endpoints
+from pytest_safetyq.bench.client.bench import Bench, ask_estop
+from pytest_safetyq.bench.client.connection import Connection
+from pytest_safetyq.bench.profiles import profile_names
+from pytest_safetyq.bench.reports import EStopReport
+from pytest_safetyq.bench.selection import SIMULATION, library_path
+from pytest_safetyq.bench.wire.messages import InstrumentSpec
+from pytest_safetyq.errors import SafetyError
+
+Verdict = tuple[str, bool]
+"""A line for people, and whether what it says is good."""
+
+
+def list_lines(library: str) -> Iterator[str]:
+    """Yield what a VISA library finds, what is simulated, and the profiles that ship.
+
+    Args:
+        library: As PyVISA takes it; empty: PyVISA's choice.
+    """
+    bench = Bench("safetyq list")
+    try:
+        if library != SIMULATION:
+            yield f"resources of {library or 'the VISA library that PyVISA chooses'}:"
+            yield from _resources(bench, library)
+        yield "simulated (--safetyq-visa=@sim):"
+        yield from _resources(bench, SIMULATION)
+    finally:
+        bench.close()
+    yield "profiles:"
+    yield from (f"  {name}" for name in profile_names())
+
+
+def _resources(bench: Bench, library: str) -> Iterator[str]:
+    try:
+        found = bench.resources(library_path(library))
+    except SafetyError as error:
+        yield f"  {error}"
+        return
+    yield from (f"  {resource}" for resource in found or ["none"])
+
+
+def check_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
+    """Open each instrument, identify it, and prove the E-stop of all once."""
+    bench = Bench("safetyq check")
+    try:
+        for spec in specs:
+            kind = "SIMULATED" if spec.simulated else "REAL"
+            try:
+                opened = bench.open(spec)
+            except SafetyError as error:
+                yield f"{spec.name}: {spec.resource} {kind}: {error}", False
+            else:
+                yield f"{spec.name}: {spec.resource} {kind} {opened.model}: {opened.identity}", True
+        if bench.opened:
+            yield from _verdicts(bench.estop("safetyq check"))
+    finally:
+        bench.close()
+
+
+def estop_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
+    """Send the E-stop through every run that is alive; without one, open ``specs`` for it."""
+    alive = False
+    for endpoint in endpoints.discover():
+        try:
+            connection = Connection(endpoint, who="safetyq estop", guest=True)
+        except SafetyError as error:
+            yield f"supervisor {endpoint.pid}: {error}", False
+            continue
+        alive = True
+        try:
+            report = ask_estop(connection, "safetyq estop")
+        finally:
+            connection.close()
+        if report.by_instrument:
+            yield from _verdicts(report)
+        else:
+            yield f"supervisor {endpoint.pid}: no instrument is open", True
+    if not alive and specs:
+        yield from check_lines(specs)
+    elif not alive:
+        yield "no run is alive; name the instruments with --bench or --instrument", False
+
+
+def _verdicts(report: EStopReport) -> Iterator[Verdict]:
+    for one in report.by_instrument.values():
+        took = ""
+        if one.dispatch_latency_s is not None and one.confirmed_latency_s is not None:
+            took = (
+                f" (on the wire after {one.dispatch_latency_s * 1000:.2f} ms,"
+                f" confirmed after {one.confirmed_latency_s * 1000:.2f} ms)"
+            )
+        yield f"{one}{took}", one.confirmed

@@ -1,0 +1,178 @@
+"""Which instruments a run is about, from what the user has named."""
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from pyvisa import rname
+
+from pytest_safetyq.bench.config import (
+    BenchConfig,
+    Profile,
+    load_bench,
+    load_profile,
+)
+from pytest_safetyq.bench.profiles import shipped_profile
+from pytest_safetyq.bench.wire.messages import InstrumentSpec
+from pytest_safetyq.errors import SafetyError
+
+DEFAULT_BENCH = Path(__file__).with_name("default-bench.yaml")
+SIMULATION = "@sim"
+
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)=(?P<resource>.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the user has named.
+
+    Attributes:
+        instruments: ``[NAME=]RESOURCE`` or names in the bench file; empty: none was named.
+        bench: The bench file, or None.
+        visa: The VISA library that was asked for on the command line, or None; it wins over
+            the bench file.
+        default_visa: The VISA library of the environment or the ini file, or None; the bench
+            file wins over it.
+        model: The profile of instruments for which none is known otherwise, or None.
+    """
+
+    instruments: Sequence[str] = ()
+    bench: Path | None = None
+    visa: str | None = None
+    default_visa: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The instruments of a run.
+
+    Attributes:
+        specs: All that can be used, by name; the selected ones first.
+        named: Names of those that the user named; they must be there.
+    """
+
+    specs: dict[str, InstrumentSpec]
+    named: tuple[str, ...]
+
+    @property
+    def first(self) -> str:
+        """The name of the instrument that a test gets which doesn't say which."""
+        return next(iter(self.specs))
+
+
+class SelectionError(SafetyError):
+    """What the user has named can't be: one line that says what would be right."""
+
+
+def select(wish: Wish) -> Selection:
+    """Return the instruments that ``wish`` is about.
+
+    Raises:
+        SelectionError: Something that was named is not to be found or not to be understood.
+        BenchFileError: There is a mistake in the bench file.
+    """
+    bench = _bench(wish)
+    specs = {} if bench is None else _specs_of(bench, wish)
+    named = [_named(text, specs, wish) for text in wish.instruments]
+    chosen = {spec.name: spec for spec in named}
+    if len(chosen) < len(named):
+        twice = next(s.name for s in named if sum(o.name == s.name for o in named) > 1)
+        raise SelectionError(f"--instrument: {twice!r} is named twice; give each its own NAME=")
+    return Selection({**chosen, **{n: s for n, s in specs.items() if n not in chosen}}, (*chosen,))
+
+
+def _bench(wish: Wish) -> BenchConfig | None:
+    """Return the bench file's content; without one, the simulated bench where it is meant."""
+    if wish.bench is not None:
+        return load_bench(wish.bench)
+    simulated = (wish.visa or wish.default_visa) == SIMULATION
+    if not wish.instruments or simulated:
+        return load_bench(DEFAULT_BENCH)
+    return None
+
+
+def _specs_of(bench: BenchConfig, wish: Wish) -> dict[str, InstrumentSpec]:
+    return {
+        name: InstrumentSpec(
+            name=name,
+            resource=_canonical(config.resource, f"instruments.{name}.resource"),
+            library=library_path(wish.visa or config.visa or bench.visa or wish.default_visa or ""),
+            model=config.model,
+            profile=config.profile,
+            timeout_s=config.timeout_s,
+            limits=dict(config.limits),
+            serial=config.serial,
+        )
+        for name, config in bench.instruments.items()
+    }
+
+
+def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish) -> InstrumentSpec:
+    """Return the instrument that one ``--instrument`` names."""
+    if text in specs:
+        return specs[text]
+    match = _NAMED.fullmatch(text)
+    name, resource = (match["name"], match["resource"]) if match else (None, text)
+    if not resource.strip():
+        raise SelectionError(
+            f"--instrument {text!r} names no resource; write [NAME=]RESOURCE, such as GPIB0::5"
+        )
+    resource = _canonical(resource, f"--instrument {text}", known=specs)
+    if name is not None and name in specs:
+        return msgspec.structs.replace(specs[name], resource=resource)
+    for spec in specs.values():
+        if spec.resource == resource:
+            return spec if name is None else msgspec.structs.replace(spec, name=name)
+    model, profile = _wished_profile(wish)
+    return InstrumentSpec(
+        name=name or resource,
+        resource=resource,
+        library=library_path(wish.visa or wish.default_visa or ""),
+        model=model,
+        profile=profile,
+    )
+
+
+def _wished_profile(wish: Wish) -> tuple[str | None, Profile | None]:
+    if wish.model is None:
+        return None, None
+    if wish.model.endswith((".yaml", ".yml")):
+        return wish.model, load_profile(wish.model)
+    try:
+        return wish.model, shipped_profile(wish.model)
+    except LookupError as error:
+        raise SelectionError(f"--safetyq-model: {error.args[0]}") from error
+
+
+def _canonical(resource: str, where: str, known: dict[str, InstrumentSpec] | None = None) -> str:
+    try:
+        return str(rname.to_canonical_name(resource.strip()))
+    except rname.InvalidResourceName as error:
+        names = f", or one of the bench: {', '.join(known)}" if known else ""
+        reason = " ".join(str(error).split())
+        raise SelectionError(
+            f"{where}: {resource!r} is no resource name ({reason}); write a VISA resource name,"
+            f" such as GPIB0::5::INSTR{names}"
+        ) from error
+
+
+def library_path(library: str) -> str:
+    """Return a VISA library, with the shipped simulated bench behind a bare ``@sim``.
+
+    Raises:
+        SelectionError: A simulation's file isn't there.
+    """
+    if library == SIMULATION:
+        return f"{importlib.import_module('sim_instruments').BENCH_YAML}{SIMULATION}"
+    if library.endswith(SIMULATION):
+        file = Path(library.removesuffix(SIMULATION)).absolute()
+        if not file.is_file():
+            raise SelectionError(
+                f"VISA library {library!r}: there is no file {file}; write FILE.yaml@sim, or @sim"
+            )
+        return f"{file}{SIMULATION}"
+    return library

@@ -1,0 +1,60 @@
+"""What the collected tests ask for: checked before the first of them runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_safetyq.plugin import fixtures, markers
+from pytest_safetyq.plugin.state import runtime_of
+
+if TYPE_CHECKING:
+    from pytest_safetyq.plugin.runtime import Runtime
+
+_MARKERS = ("instrument", "safety_latency", "hardware", "simulated")
+
+
+def uses_bench(item: pytest.Item) -> bool:
+    """Whether a test asks for one of the fixtures."""
+    return not fixtures.NAMES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Check the markers, put the guard first, and skip what isn't for this bench.
+
+    Raises:
+        pytest.UsageError: A marker has not the right form, or names an unknown instrument.
+    """
+    for item in items:
+        used = uses_bench(item)
+        if used:
+            names = item.fixturenames  # type: ignore[attr-defined]
+            if fixtures.GUARD not in names:
+                names.insert(0, fixtures.GUARD)
+        if used or any(item.get_closest_marker(name) for name in _MARKERS):
+            _check(item, runtime_of(config))
+
+
+def _check(item: pytest.Item, runtime: Runtime) -> None:
+    markers.check_plain(item)
+    specs = runtime.selection.specs
+    for mark in markers.latency_marks(item):
+        if mark.instrument is not None:
+            _require_known(item, mark.instrument, list(specs))
+    names = markers.instrument_names(item)
+    for name in names:
+        _require_known(item, name, list(specs))
+    simulated = [specs[name].simulated for name in names or [runtime.selection.first]]
+    if item.get_closest_marker("hardware") and any(simulated):
+        item.add_marker(pytest.mark.skip(reason="needs hardware, and the instrument is simulated"))
+    if item.get_closest_marker("simulated") and not all(simulated):
+        item.add_marker(pytest.mark.skip(reason="needs a simulation, and the instrument is real"))
+
+
+def _require_known(item: pytest.Item, name: str, known: list[str]) -> None:
+    if name not in known:
+        raise pytest.UsageError(
+            f"{markers.where(item)}: the bench has no instrument {name!r};"
+            f" it has {', '.join(known)}"
+        )

@@ -1,0 +1,115 @@
+"""The entry point: what pytest loads in every run, so it is light.
+
+pyvisa, asyncio, yaml, msgspec and the bench are imported by the first test that uses an
+instrument, or when the user names one; not by a project that merely has this installed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pytest
+
+from pytest_safetyq.plugin import collection, markers, options
+from pytest_safetyq.plugin.fixtures import (
+    _safetyq_guard,
+    async_instrument,
+    async_instruments,
+    dispatcher,
+    instrument,
+    instruments,
+    safety,
+)
+from pytest_safetyq.plugin.state import RUNTIME, runtime_of
+
+__all__ = [
+    "_safetyq_guard",
+    "async_instrument",
+    "async_instruments",
+    "dispatcher",
+    "instrument",
+    "instruments",
+    "safety",
+]
+
+# There is no config yet to keep it on when the options are registered.
+_taken: WeakKeyDictionary[pytest.PytestPluginManager, options.TakenOption] = WeakKeyDictionary()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the options, last of all plugins: then a clash is ours to handle."""
+    taken = options.add_options(parser, pluginmanager)
+    if taken is not None:
+        _taken[pluginmanager] = taken
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Refuse an ``--instrument`` that would go to another plugin: real is never silent."""
+    taken = _taken.get(early_config.pluginmanager)
+    problem = options.uses_taken_option(taken, args) if taken is not None else None
+    if problem is not None:
+        raise pytest.UsageError(problem)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers; where the user has named something, look whether it can be."""
+    for line in markers.LINES:
+        config.addinivalue_line("markers", line)
+    if _names_something(config):
+        options.safe_state_scope(config)
+        runtime_of(config)
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Run ``--safetyq-list`` and ``--safetyq-check`` instead of tests."""
+    if config.getoption("safetyq_list"):
+        from pytest_safetyq.plugin import commands  # noqa: PLC0415 - only these two pay for it
+
+        return commands.list_all(config)
+    if config.getoption("safetyq_check"):
+        from pytest_safetyq.plugin import commands  # noqa: PLC0415
+
+        return commands.check(config)
+    return None
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say of each instrument that the user has named whether it is real or simulated."""
+    return _instrument_lines(config) if RUNTIME in config.stash else []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Check what the tests ask for."""
+    announced = RUNTIME in config.stash
+    collection.prepare(config, items)
+    if RUNTIME in config.stash and not announced:
+        reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            for line in _instrument_lines(config):
+                reporter.write_line(line)
+
+
+def _instrument_lines(config: pytest.Config) -> list[str]:
+    """Return a line for each instrument: the header, and where none was named a late one."""
+    runtime = runtime_of(config)
+    named = runtime.selection.named or tuple(runtime.selection.specs)
+    specs = [runtime.selection.specs[name] for name in named]
+    return [
+        f"safetyq: {spec.name}: {spec.resource}"
+        f" {'SIMULATED' if spec.simulated else 'REAL'} {spec.model or 'model by *IDN?'}"
+        for spec in specs
+    ]
+
+
+def _names_something(config: pytest.Config) -> bool:
+    return bool(
+        options.instruments_named(config)
+        or options.bench_file(config)
+        or config.getoption("safetyq_visa")
+        or config.getoption("safetyq_model")
+        or config.getoption("safetyq_trace")
+        or options.report_files(config)
+    )

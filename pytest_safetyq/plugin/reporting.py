@@ -1,0 +1,81 @@
+"""Gathering the evidence where the reports arrive, and writing it at the end of the run."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_safetyq.plugin import options
+from pytest_safetyq.plugin.evidence.model import RunEvidence, TestEvidence
+from pytest_safetyq.plugin.evidence.summary import summary_lines
+from pytest_safetyq.plugin.evidence.trace import write_trace
+from pytest_safetyq.plugin.evidence.writers import writer_for
+
+REPORT_ATTRIBUTE = "safetyq_evidence"
+WORKER_OUTPUT = "safetyq_unconfirmed"
+
+
+class Reporting:
+    """Registered with pytest in the process that the user sees; under xdist the controller.
+
+    Args:
+        config: pytest's.
+        evidence: What is gathered.
+
+    Raises:
+        pytest.UsageError: A report can't be written to the file that was named.
+    """
+
+    def __init__(self, config: pytest.Config, evidence: RunEvidence) -> None:
+        self._config = config
+        self._evidence = evidence
+        try:
+            self._writers = [
+                (writer_for(file), Path(file)) for file in options.report_files(config)
+            ]
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the evidence that comes with the report of a test."""
+        self._evidence.outcomes[report.nodeid] = _worse(
+            self._evidence.outcomes.get(report.nodeid), report.outcome
+        )
+        found = getattr(report, REPORT_ATTRIBUTE, None)
+        if found is not None:
+            self._evidence.tests.append(msgspec.convert(found, TestEvidence))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker of xdist could not confirm when it ended."""
+        output: dict[str, Any] = getattr(node, "workeroutput", {})
+        self._evidence.unconfirmed.extend(output.get(WORKER_OUTPUT, []))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the reports; a run that isn't safe has failed."""
+        if self._evidence.unconfirmed and session.exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        for write, path in self._writers:
+            write(self._evidence, path)
+        trace = self._config.getoption("safetyq_trace")
+        if trace:
+            write_trace(self._evidence, Path(trace))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the section with the safety dispatches."""
+        lines = summary_lines(self._evidence)
+        if lines:
+            terminalreporter.section("safetyq")
+            for line in lines:
+                terminalreporter.write_line(line)
+
+
+def _worse(known: str | None, outcome: str) -> str:
+    """Return the outcome of a test that has several phases."""
+    order = ("passed", "skipped", "failed")
+    return max((known or "passed", outcome), key=order.index)

@@ -1,0 +1,253 @@
+"""What the plugin knows while a run lasts: the bench, and what has become of it."""
+
+import datetime
+import os
+from typing import Any
+
+import pytest
+
+from pytest_safetyq.bench import (
+    AsyncInstrument,
+    Bench,
+    EStopReport,
+    Instrument,
+    RemoteDispatcher,
+    Safety,
+)
+from pytest_safetyq.bench.config import BenchFileError
+from pytest_safetyq.bench.selection import Selection, SelectionError, Wish, select
+from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
+from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.plugin import options
+from pytest_safetyq.plugin.evidence.model import InstrumentEvidence, RunEvidence, TestEvidence
+from pytest_safetyq.plugin.failures import UnconfirmedFailure
+from pytest_safetyq.plugin.version import version
+from pytest_safetyq.scheduling import Priority, TransactionRecord
+
+
+class Runtime:
+    """The bench of one pytest process, from the first instrument to the end of the run.
+
+    Args:
+        config: pytest's.
+
+    Attributes:
+        selection: The instruments of the run.
+        evidence: What is written to the reports.
+
+    Raises:
+        pytest.UsageError: What the user has named can't be.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._bench: Bench | None = None
+        self._estops: list[EStopReport] = []
+        self._tripped_for: str | None = None
+        self._keeps_all_records = config.getoption("safetyq_trace") is not None
+        self.selection = selection_of(config)
+        self.evidence = RunEvidence(
+            started=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            version=version(),
+        )
+
+    @property
+    def bench(self) -> Bench:
+        """The bench; its supervisor is started when this is first asked for."""
+        if self._bench is None:
+            capture: Any = self._config.pluginmanager.getplugin("capturemanager")
+            if capture is None:
+                self._bench = Bench(self._who)
+            else:
+                # The supervisor outlives the run: its last words belong to the terminal.
+                with capture.global_and_fixture_disabled():
+                    self._bench = Bench(self._who)
+        return self._bench
+
+    @property
+    def _who(self) -> str:
+        worker = os.environ.get("PYTEST_XDIST_WORKER")
+        return f"test process {os.getpid()}" + (f" ({worker})" if worker else "")
+
+    def instrument(self, name: str) -> Instrument:
+        """Return the blocking handle of the instrument ``name``."""
+        return Instrument(self.bench, self._opened(name))
+
+    def async_instrument(self, name: str) -> AsyncInstrument:
+        """Return the asyncio handle of the instrument ``name``."""
+        return AsyncInstrument(self.bench, self._opened(name))
+
+    def dispatcher(self, name: str) -> RemoteDispatcher:
+        """Return the dispatcher of the instrument ``name``."""
+        return RemoteDispatcher(self.bench, self._opened(name).name)
+
+    def safety(self, name: str) -> Safety:
+        """Return the bench; ``name`` is opened, as a bench without instruments proves nothing."""
+        return Safety(self.bench, self._opened(name).name)
+
+    def _opened(self, name: str) -> OpenedInstrument:
+        """Open an instrument; what goes wrong is the bench's, and needs no traceback of ours.
+
+        Raises:
+            KeyError: The bench has no such instrument.
+        """
+        spec = self.spec(name)
+        try:
+            return self.bench.open(spec)
+        except SafetyError as error:
+            pytest.fail(f"{type(error).__name__}: {error}", pytrace=False)
+
+    def spec(self, name: str) -> InstrumentSpec:
+        """Return what is known of the instrument ``name``.
+
+        Raises:
+            KeyError: The bench has no such instrument.
+        """
+        try:
+            return self.selection.specs[name]
+        except KeyError:
+            known = ", ".join(self.selection.specs)
+            raise KeyError(f"the bench has no instrument {name!r}; it has {known}") from None
+
+    def open_named(self) -> None:
+        """Open the instruments that the user has named: absent hardware stops the run.
+
+        Raises:
+            pytest.UsageError: One can't be opened.
+        """
+        for name in self.selection.named:
+            try:
+                self.bench.open(self.spec(name))
+            except SafetyError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def begin_test(self, nodeid: str, *, uses_bench: bool) -> None:
+        """Make the bench ready for a test, if it was used before.
+
+        Args:
+            nodeid: pytest's name for the test.
+            uses_bench: Whether the test asks for an instrument; the others may run whatever
+                state the bench is in.
+
+        Raises:
+            UnconfirmedFailure: "off" was not read back since the last trip.
+        """
+        self._estops.clear()
+        self._tripped_for = None
+        if self._bench is None or not uses_bench:
+            return
+        try:
+            self._bench.rearm(f"next test: {nodeid}")
+            self._bench.begin_test(nodeid)
+        except SafetyError as error:
+            raise UnconfirmedFailure(str(error)) from None
+
+    def trip(self, nodeid: str, why: str) -> None:
+        """Send the E-stop because something has failed, and wait until it is confirmed.
+
+        One failure trips once: what the same test raises later finds the bench tripped.
+        """
+        if self._tripped_for == nodeid:
+            return
+        self._tripped_for = nodeid
+        self._enter_safe_state(why, latch=True)
+
+    def end_of_scope(self, scope: str) -> None:
+        """Send and confirm the safe state at the end of a scope.
+
+        Raises:
+            UnconfirmedFailure: "off" could not be read back.
+        """
+        report = self._enter_safe_state(f"end of the {scope}", latch=False)
+        if report is not None and not report.confirmed:
+            bad = [str(one) for one in report.by_instrument.values() if not one.confirmed]
+            # Everything that comes after has to find the latch down.
+            self._enter_safe_state("off was not confirmed", latch=True)
+            raise UnconfirmedFailure("; ".join(bad))
+
+    def collect(self, nodeid: str) -> TestEvidence | None:
+        """Return the evidence of a test that has ended; None if it did nothing on the bench."""
+        if self._bench is None or self._bench.lost is not None:
+            return None
+        records = self._bench.records
+        if not records and not self._estops:
+            return None
+        return TestEvidence(
+            nodeid=nodeid,
+            instruments=[_evidence(opened) for opened in self._bench.opened.values()],
+            records=records if self._keeps_all_records else _safety(records),
+            estops=list(self._estops),
+        )
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """The records of the current test."""
+        return [] if self._bench is None else self._bench.records
+
+    def close(self) -> None:
+        """Drive everything to its safe state and end the supervisor."""
+        bench, self._bench = self._bench, None
+        if bench is None:
+            return
+        try:
+            report = bench.close()
+        except LinkLost as error:
+            self._unconfirmed(f"the bench at the end of the run: {error}")
+            return
+        self._note(report)
+
+    def _enter_safe_state(self, why: str, *, latch: bool) -> EStopReport | None:
+        bench = self._bench
+        if bench is None or not bench.opened:
+            return None
+        try:
+            report = bench.estop(why, latch=latch)
+        except LinkLost as error:
+            self._unconfirmed(f"{', '.join(bench.opened)}: {error}")
+            return None
+        self._note(report)
+        return report
+
+    def _note(self, report: EStopReport) -> None:
+        self._estops.append(report)
+        for one in report.by_instrument.values():
+            if not one.confirmed:
+                self._unconfirmed(str(one))
+
+    def _unconfirmed(self, what: str) -> None:
+        if what not in self.evidence.unconfirmed:
+            self.evidence.unconfirmed.append(what)
+
+
+def selection_of(config: pytest.Config) -> Selection:
+    """Return the instruments that the user's options select.
+
+    Raises:
+        pytest.UsageError: Something that was named can't be.
+    """
+    given, default = options.visa_library(config)
+    wish = Wish(
+        instruments=options.instruments_named(config),
+        bench=options.bench_file(config),
+        visa=given,
+        default_visa=default,
+        model=config.getoption("safetyq_model"),
+    )
+    try:
+        return select(wish)
+    except (SelectionError, BenchFileError) as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _safety(records: list[TransactionRecord]) -> list[TransactionRecord]:
+    return [record for record in records if record.priority is Priority.SAFETY]
+
+
+def _evidence(opened: OpenedInstrument) -> InstrumentEvidence:
+    return InstrumentEvidence(
+        name=opened.name,
+        resource=opened.resource,
+        model=opened.model,
+        identity=opened.identity,
+        simulated=opened.simulated,
+    )

@@ -1,0 +1,32 @@
+"""Where the state of a run is kept: on the pytest config, under typed keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_safetyq.plugin.runtime import Runtime
+
+RUNTIME: pytest.StashKey[Runtime] = pytest.StashKey()
+
+
+def runtime_of(config: pytest.Config) -> Runtime:
+    """Return the state of this run; the first call loads the bench and registers the hooks.
+
+    Raises:
+        pytest.UsageError: What the user has named can't be.
+    """
+    runtime = config.stash.get(RUNTIME, None)
+    if runtime is None:
+        from pytest_safetyq.plugin.hooks import Hooks  # noqa: PLC0415 - only runs that use it pay
+        from pytest_safetyq.plugin.reporting import Reporting  # noqa: PLC0415
+        from pytest_safetyq.plugin.runtime import Runtime  # noqa: PLC0415
+
+        runtime = config.stash[RUNTIME] = Runtime(config)
+        # In this order: of two hooks that want to be last, the one registered later is.
+        config.pluginmanager.register(Hooks(config, runtime), "safetyq-hooks")
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Reporting(config, runtime.evidence), "safetyq-reports")
+    return runtime
