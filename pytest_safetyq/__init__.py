@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_safetyq.bench import AsyncInstrument, EStopReport, Instrument, LatencyStats
+    from pytest_safetyq.bench import AsyncInstrument, EStopReport, Instrument
     from pytest_safetyq.dispatcher import SafetyAwareDispatcher
     from pytest_safetyq.errors import (
         BacklogFull,
@@ -29,7 +29,6 @@ __all__ = [
     "EStopLatched",
     "EStopReport",
     "Instrument",
-    "LatencyStats",
     "LimitExceeded",
     "LinkLost",
     "Preempted",
@@ -46,7 +45,6 @@ _HOME = {
     "AsyncInstrument": "bench",
     "EStopReport": "bench",
     "Instrument": "bench",
-    "LatencyStats": "bench",
     "Priority": "scheduling",
     "SafetyAwareDispatcher": "dispatcher",
     "TransactionRecord": "scheduling",

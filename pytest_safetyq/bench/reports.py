@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+DISPATCH_SLACK_S = 0.005
+"""What a dispatch may take beyond its bound: the bound counts the wire, not the processes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EStopStep:
@@ -122,7 +125,7 @@ class LatencyStats:
         queue_wait: From the submission to the first byte.
         wire_time: From the first byte to the end of the transaction.
         confirmed_off: From the submission to the answer that confirmed "off".
-        over_bound: How many dispatches took longer than their own bound.
+        over_bound: How many dispatches took longer than their own bound and ``DISPATCH_SLACK_S``.
         backlog: How many POLL commands waited when each one was submitted.
         command: The safety command.
     """

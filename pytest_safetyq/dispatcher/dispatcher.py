@@ -10,7 +10,7 @@ from pytest_safetyq.dispatcher.exchange import Exchange
 from pytest_safetyq.dispatcher.history import History, Listener, StormLog, log
 from pytest_safetyq.dispatcher.loan import Loan, Transact
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.dispatcher.request import make_command, valid_budget
+from pytest_safetyq.dispatcher.request import check_settings, make_command, valid_budget
 from pytest_safetyq.dispatcher.worker import Worker
 from pytest_safetyq.errors import (
     BacklogFull,
@@ -50,6 +50,9 @@ class SafetyAwareDispatcher:
         coalesce_s: Seconds for which a successful SAFETY command covers its repeats.
         history: How many `TransactionRecord` are kept.
         name: The instrument's name in records, logs and errors.
+
+    Raises:
+        ValueError: A number is out of its range.
     """
 
     def __init__(
@@ -64,6 +67,13 @@ class SafetyAwareDispatcher:
         history: int = 4096,
         name: str = "instrument",
     ) -> None:
+        check_settings(
+            max_depth=max_depth,
+            tau_age=tau_age,
+            inter_command_delay=inter_command_delay,
+            coalesce_s=coalesce_s,
+            history=history,
+        )
         self.name = name
         self._coalesce_s = coalesce_s
         self._max_depth = max_depth
@@ -153,7 +163,7 @@ class SafetyAwareDispatcher:
         Raises:
             BacklogFull: ``max_depth`` commands wait already; SAFETY is accepted all the same.
             EStopLatched: The instrument is tripped, and this is not SAFETY.
-            LinkLost: The dispatcher has ended.
+            LinkLost: The dispatcher has ended, or is stopping and this is not SAFETY.
         """
         return self.enqueue(cmd_id, payload, priority, timeout=timeout, expect_reply=expect_reply)
 
@@ -190,7 +200,7 @@ class SafetyAwareDispatcher:
             self._storm.repeated(twin)
             if twin.state == "ended":
                 reply.record = self._history.add(command, "coalesced", finished_s=now)
-                reply.settle(twin.ticket.result())
+                reply.settle(twin.ticket.outcome)
                 reply.get_loop().call_later(self._coalesce_s, self._storm.over, twin)
         return reply
 
@@ -243,12 +253,9 @@ class SafetyAwareDispatcher:
         loan = command.ticket = Loan(command, self._worker.wake)
         self._admit(command, command.submitted_s)
         try:
-            await loan.granted
             return await loan.run(job, timeout)
         finally:
-            if command.state == "waiting" and self._scheduler.withdraw(command):
-                self._history.add(command, "cancelled", finished_s=time.monotonic())
-            loan.give_back()
+            self._unwanted(command)
 
     async def trip(self, reason: str) -> int:
         """Flush everything but SAFETY, and refuse it from now on.
@@ -274,7 +281,8 @@ class SafetyAwareDispatcher:
         Whoever calls this on a dispatcher of their own answers for the safe state; a bench
         rearms only after it was read back.
         """
-        self._scheduler.rearm(reason)
+        self._scheduler.rearm()
+        log.info("%s: rearmed (%s)", self.name, reason)
 
     @property
     def latch(self) -> Latch:
@@ -349,10 +357,13 @@ class SafetyAwareDispatcher:
             RuntimeError: This is not the loop that the dispatcher runs in.
         """
         if self._end is not None:
-            raise self._end
+            raise LinkLost(str(self._end)) from self._end.__cause__
         if self._loop is not None and asyncio.get_running_loop() is not self._loop:
             raise RuntimeError(f"{self.name}: the dispatcher runs in another event loop")
-        verdict, twin = self._scheduler.submit(command, now)
+        if self._worker.stopping and command.priority is not Priority.SAFETY:
+            self._history.add(command, "refused", finished_s=now)
+            raise LinkLost(f"{self.name}: the dispatcher is stopping; only SAFETY is accepted")
+        verdict, twin = self._scheduler.submit(command, now, self._worker.recovery_s(command))
         if verdict is Verdict.ENQUEUED:
             self._worker.make_way(command)
         elif verdict is not Verdict.COALESCED:

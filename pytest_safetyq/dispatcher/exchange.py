@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from pytest_safetyq.errors import LinkLost, TransactionTimeout
-from pytest_safetyq.links import Link
+from pytest_safetyq.links import DeadlineLink, Link
 
 T = TypeVar("T")
 
@@ -57,6 +57,19 @@ class Exchange:
         """Seconds that `restore` may take at the most."""
         return self._link.resync_budget_s
 
+    def recovery_s(self, *, expects_reply: bool, busy: bool) -> float:
+        """Return for how long a transaction may wait for the link to be restored, in seconds.
+
+        Args:
+            expects_reply: Whether it reads a reply.
+            busy: Whether others come before it, which may leave the link dirty.
+        """
+        if self.condition is Condition.LOST or (
+            expects_reply and (busy or self.condition is Condition.DIRTY)
+        ):
+            return self.resync_budget_s
+        return 0.0
+
     def must_restore(self, *, expects_reply: bool) -> bool:
         """Whether the link must be restored before such a transaction."""
         if self.condition is Condition.DIRTY:
@@ -79,7 +92,8 @@ class Exchange:
         """
         self.dispatched_s = self.written_s = None
         self._owed += expects_reply
-        self._link.deadline_s = time.monotonic() + budget_s
+        if isinstance(self._link, DeadlineLink):
+            self._link.deadline_s = time.monotonic() + budget_s
         try:
             reply = await self._within(self._converse(payload, expects_reply), budget_s)
         except BaseException as error:
@@ -90,28 +104,42 @@ class Exchange:
         self._owed -= expects_reply
         return reply
 
-    async def restore(self) -> None:
-        """Resynchronise the link.
+    async def restore(self, *, expects_reply: bool) -> None:
+        """Make the link fit for the next transaction.
+
+        One that expects no reply, an ``OUTP OFF`` above all, must not depend on reading:
+        for it the path is renewed where it is lost, and stale replies stay what they are.
+
+        Args:
+            expects_reply: Whether the next transaction reads a reply.
 
         Raises:
             LinkLost: It can't be done; the link stays as it is.
         """
         budget_s = self.resync_budget_s
-        if self._stray is not None:
+        if expects_reply and self._stray is not None:
             await asyncio.wait({self._stray}, timeout=budget_s)
-            if not self._stray.done():
+            if self._stray is not None and not self._stray.done():
                 raise LinkLost("an earlier call of the link has not returned yet")
-        lost = self.condition is Condition.LOST
-        call = self._link.resynchronise(owed=self._owed, lost=lost)
+        call = self._link.resynchronise(
+            owed=self._owed if expects_reply else 0,
+            lost=self.condition is Condition.LOST,
+            discard=self._discard,
+        )
         try:
-            self.discarded += await self._within(call, budget_s + CANCEL_GRACE_S)
+            await self._within(call, budget_s + CANCEL_GRACE_S)
         except TimeoutError as error:
             raise LinkLost(f"not resynchronised within {budget_s:g} s") from error
-        except LinkLost:
+        except ConnectionError:
             self.condition = Condition.LOST
             raise
-        self._owed = 0
-        self.condition = Condition.CLEAN
+        if expects_reply:
+            self._owed = 0
+        self.condition = Condition.DIRTY if self._owed else Condition.CLEAN
+
+    def _discard(self) -> None:
+        self._owed = max(0, self._owed - 1)
+        self.discarded += 1
 
     async def _converse(self, payload: bytes, expects_reply: bool) -> bytes:
         self.dispatched_s = time.monotonic()
@@ -158,12 +186,9 @@ class Exchange:
 
     def _judge(self, error: BaseException, *, expects_reply: bool) -> None:
         """Give the link its condition after ``error``."""
-        cut_short = self.written_s is None
-        if self.condition is Condition.LOST:
-            return
-        if cut_short or self._stray is not None or isinstance(error, ConnectionError):
-            self.condition = Condition.LOST
-        elif expects_reply:
+        if self.written_s is None or isinstance(error, ConnectionError):
+            self.condition = Condition.LOST  # cut short, or gone
+        elif expects_reply and self.condition is Condition.CLEAN:
             self.condition = Condition.DIRTY
 
     def _overdue(self, payload: bytes, budget_s: float) -> str:

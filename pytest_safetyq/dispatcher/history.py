@@ -59,12 +59,18 @@ class History:
         )
         self._records.append(record)
         for listener in self._listeners:
-            listener(record)
+            try:
+                listener(record)
+            except Exception:  # a listener's fault must not end the worker
+                log.exception("%s: a listener of the records has failed", self._instrument)
         return record
 
 
 class StormLog:
     """Says once for each E-stop that it was repeated, and how often.
+
+    It is said when the E-stop is done, at WARNING; if the storm goes on after that, what
+    was still to come is said at INFO when it is over.
 
     Args:
         instrument: The instrument's name.
@@ -85,13 +91,14 @@ class StormLog:
         self.total += 1
 
     def over(self, twin: Command) -> None:
-        """Log that ``twin`` was repeated, unless it wasn't or has been told already."""
+        """Log how often ``twin`` was repeated since this was last said."""
         count = self._counts.pop(id(twin), 0)
-        if count and self._told is not twin:
-            self._told = twin
-            log.warning(
+        if count:
+            log.log(
+                logging.INFO if self._told is twin else logging.WARNING,
                 "%s: SAFETY command %r was repeated %d times and sent once",
                 self._instrument,
                 twin.cmd_id,
                 count,
             )
+            self._told = twin

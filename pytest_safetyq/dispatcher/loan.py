@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.dispatcher.request import make_command
-from pytest_safetyq.errors import Preempted, SafetyError, TransactionTimeout
-from pytest_safetyq.scheduling import Command
+from pytest_safetyq.errors import EStopLatched, Preempted, SafetyError, TransactionTimeout
+from pytest_safetyq.scheduling import Command, Outcome
 
 T = TypeVar("T")
 
@@ -41,14 +41,14 @@ class Loan:
     Attributes:
         granted: Done when the job has the link.
         requests: The transactions that the job has asked for and not yet got.
-        returned: Whether the job has ended.
+        ended: How the job has ended, or None.
     """
 
     def __init__(self, job: Command, wake: Callable[[], None]) -> None:
         self.job = job
         self.granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.requests: deque[Command] = deque()
-        self.returned = False
+        self.ended: Outcome | None = None
         self._wake = wake
         self._recall: SafetyError | None = None
 
@@ -59,7 +59,7 @@ class Loan:
 
     def recall(self, reason: SafetyError) -> None:
         """Take the link back: waiting and later requests fail with ``reason``."""
-        if self._recall is not None or self.returned:
+        if self._recall is not None or self.ended is not None:
             return
         self._recall = reason
         if not self.granted.done():
@@ -69,12 +69,29 @@ class Loan:
             self.requests.popleft().ticket.settle(reason)
 
     async def run(self, job: Callable[[Transact], Awaitable[T]], timeout_s: float | None) -> T:
-        """Run ``job`` in the caller's task, within ``timeout_s`` seconds.
+        """Wait for the link, then run ``job`` in the caller's task within ``timeout_s`` seconds.
 
         Raises:
             TransactionTimeout: The budget ran out.
+            SafetyError: The link was taken back.
         """
-        return await within_budget(job(self._transact), self.job.cmd_id, timeout_s)
+        ended: Outcome = "error"
+        try:
+            await self.granted
+            result = await within_budget(job(self._transact), self.job.cmd_id, timeout_s)
+            ended = "ok"
+        except TransactionTimeout:
+            ended = "timeout"
+            raise
+        except asyncio.CancelledError:
+            ended = "cancelled"
+            raise
+        except (Preempted, EStopLatched):
+            ended = "preempted"
+            raise
+        finally:
+            self.give_back(ended)
+        return result
 
     async def _transact(
         self,
@@ -93,18 +110,19 @@ class Loan:
 
         Raises:
             SafetyError: The job has lost the link, for the reason it was recalled.
-            Preempted: The job has ended, and its ``txn`` was used all the same.
+            Preempted: The job has ended or was cancelled, and uses its ``txn`` all the same.
         """
         if self._recall is not None:
-            raise self._recall
-        if self.returned:
+            raise type(self._recall)(*self._recall.args)
+        task = asyncio.current_task()
+        if self.ended is not None or (task is not None and task.cancelling()):
             raise Preempted(f"{self.job.cmd_id}: the job has ended; it has no link any more")
         self.requests.append(command)
         self._wake()
 
-    def give_back(self) -> None:
-        """End the loan."""
-        self.returned = True
+    def give_back(self, ended: Outcome) -> None:
+        """End the loan; ``ended`` is how the job has ended."""
+        self.ended = ended
         self._wake()
 
 

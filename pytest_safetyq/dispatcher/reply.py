@@ -16,10 +16,12 @@ class Reply(asyncio.Future[bytes]):
     Attributes:
         on_cancel: Called when it is cancelled.
         record: How the command went; there when the future is done.
+        outcome: What it was settled with, also if its owner had cancelled it by then.
     """
 
     on_cancel: Callable[[], None] | None = None
     record: TransactionRecord | None = None
+    outcome: bytes | BaseException | None = None
 
     def cancel(self, msg: Any = None) -> bool:
         """Cancel, and withdraw the command if it still waits."""
@@ -34,6 +36,7 @@ class Reply(asyncio.Future[bytes]):
         An error that nobody retrieves stays silent: a flush fails hundreds of futures whose
         owners are long gone, and it is the records that tell of them.
         """
+        self.outcome = outcome
         if self.done():
             return
         if outcome is None:

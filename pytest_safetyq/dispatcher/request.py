@@ -1,5 +1,6 @@
 """From what a caller hands over to a command that the scheduler takes."""
 
+import math
 import time
 
 from pytest_safetyq.dispatcher.payload import asks_question
@@ -37,6 +38,29 @@ def valid_budget(timeout_s: float) -> float:
     Raises:
         ValueError: It is not a positive, finite number of seconds.
     """
-    if not 0 < timeout_s < float("inf"):
+    if not 0 < timeout_s < math.inf:
         raise ValueError(f"timeout must be a positive number of seconds, not {timeout_s!r}")
     return float(timeout_s)
+
+
+def check_settings(
+    *,
+    max_depth: int,
+    tau_age: float,
+    inter_command_delay: float,
+    coalesce_s: float,
+    history: int,
+) -> None:
+    """Check the settings of a dispatcher.
+
+    Raises:
+        ValueError: One is out of its range; the message says what would be right.
+    """
+    if math.isnan(tau_age):
+        raise ValueError("tau_age must be a number of seconds; 0 switches aging off")
+    for name, count in (("max_depth", max_depth), ("history", history)):
+        if count < 0:
+            raise ValueError(f"{name} must be 0 or more, not {count!r}")
+    for name, seconds in (("inter_command_delay", inter_command_delay), ("coalesce_s", coalesce_s)):
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"{name} must be a number of seconds, 0 or more, not {seconds!r}")

@@ -8,7 +8,7 @@ import time
 from pytest_safetyq.dispatcher.exchange import Condition, Exchange
 from pytest_safetyq.dispatcher.history import History, StormLog, log
 from pytest_safetyq.dispatcher.loan import Loan
-from pytest_safetyq.errors import Preempted, TransactionTimeout
+from pytest_safetyq.errors import LinkLost, Preempted, TransactionTimeout
 from pytest_safetyq.scheduling import Command, Dispatch, Outcome, Priority, Scheduler
 
 
@@ -81,8 +81,27 @@ class Worker:
         finally:
             self._wakeup = None
 
+    def recovery_s(self, command: Command) -> float:
+        """Return for how long ``command`` may wait for the link to be restored, in seconds."""
+        busy = self.in_flight is not None or len(self._scheduler) > 0
+        return self.exchange.recovery_s(expects_reply=command.expects_reply, busy=busy)
+
     async def _serve(self, decision: Dispatch) -> None:
         command, effective = decision
+        if command.is_job:
+            self._take(command, effective)
+            await self._lend(command, effective)
+        elif self.exchange.must_restore(expects_reply=command.expects_reply):
+            error = await self._restore(expects_reply=command.expects_reply)
+            if error is not None and command.state == "waiting":
+                self._take(command, effective)
+                await self._despite(error, command, effective)
+        else:
+            self._take(command, effective)
+            await self._perform(command, effective)
+
+    def _take(self, command: Command, effective: Priority) -> None:
+        self._scheduler.take(command)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
                 "%s: %s is next, base %s, effective %s",
@@ -91,17 +110,16 @@ class Worker:
                 command.priority.name,
                 effective.name,
             )
-        if command.is_job:
-            self._scheduler.take(command)
-            await self._lend(command, effective)
-        elif self.exchange.must_restore(expects_reply=command.expects_reply):
-            error = await self._restore()
-            if error is not None and command.state == "waiting":
-                self._scheduler.take(command)
-                self._end(command, "error", effective, error)
-        else:
-            self._scheduler.take(command)
+
+    async def _despite(self, error: Exception, command: Command, effective: Priority) -> None:
+        """Go on with a command although the link could not be restored.
+
+        A SAFETY command that needs no reply is written all the same: nothing is lost by it.
+        """
+        if command.priority is Priority.SAFETY and not command.expects_reply:
             await self._perform(command, effective)
+        else:
+            self._end(command, "error", effective, error)
 
     async def _perform(self, command: Command, effective: Priority) -> None:
         """Carry out one transaction, whatever becomes of it."""
@@ -156,10 +174,12 @@ class Worker:
             follower.ticket.settle(result)
         self._storm.over(command)
 
-    async def _restore(self) -> Exception | None:
+    async def _restore(self, *, expects_reply: bool) -> Exception | None:
         """Resynchronise the link; return why it failed, or None to look again."""
         self._scheduler.occupy(time.monotonic() + self.exchange.resync_budget_s)
-        self._restoring = restoring = asyncio.create_task(self.exchange.restore())
+        self._restoring = restoring = asyncio.create_task(
+            self.exchange.restore(expects_reply=expects_reply)
+        )
         try:
             await asyncio.wait({restoring})
         finally:
@@ -179,41 +199,52 @@ class Worker:
         lent_s = time.monotonic()
         until = math.inf if job.timeout_s is None else lent_s + job.timeout_s
         self._scheduler.borrowed(job, until)
-        loan.granted.set_result(None)
         try:
-            while not (loan.returned or loan.recalled):
-                if loan.requests:
-                    await self._grant(loan, effective)
-                else:
-                    await self._sleep()
+            if not loan.granted.done():  # its caller may have been cancelled this very moment
+                loan.granted.set_result(None)
+                await self._serve_job(loan, effective, until)
+        except BaseException:
+            loan.recall(LinkLost(f"{self._name}: the dispatcher has ended"))
+            raise
         finally:
             self.loan = None
             now = time.monotonic()
             self._scheduler.finish(job, now, succeeded=False)
-            outcome: Outcome = "preempted" if loan.recalled else "ok"
+            outcome: Outcome = loan.ended or ("preempted" if loan.recalled else "cancelled")
             self._history.add(
                 job, outcome, effective=effective, dispatched_s=lent_s, finished_s=now
             )
 
-    async def _grant(self, loan: Loan, effective: Priority) -> None:
-        """Carry out the next transaction that the job asks for."""
+    async def _serve_job(self, loan: Loan, effective: Priority, until: float) -> None:
+        while loan.ended is None and not loan.recalled:
+            if loan.requests:
+                await self._grant(loan, effective, until)
+            else:
+                await self._sleep()
+
+    async def _grant(self, loan: Loan, effective: Priority, until: float) -> None:
+        """Carry out the next transaction that the job asks for, within the job's own budget."""
         request = loan.requests[0]
         if request.ticket.cancelled():
             loan.requests.popleft()
             return
         error: Exception | None = None
+        recovery_s = self.exchange.recovery_s(expects_reply=request.expects_reply, busy=False)
+        request.bound_s = max(request.bound_s, recovery_s)
         if self.exchange.must_restore(expects_reply=request.expects_reply):
-            error = await self._restore()
+            error = await self._restore(expects_reply=request.expects_reply)
             if error is None:
                 return
         if loan.recalled:
             return
         loan.requests.popleft()
         self._scheduler.start_for_job(request)
+        assert request.timeout_s is not None
+        request.timeout_s = min(request.timeout_s, max(0.0, until - time.monotonic()))
         if error is None:
             await self._perform(request, effective)
         else:
-            self._end(request, "error", effective, error)
+            await self._despite(error, request, effective)
 
     @property
     def condition(self) -> Condition:

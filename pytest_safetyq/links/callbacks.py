@@ -27,7 +27,6 @@ class CallbackLink:
     ) -> None:
         self._read = read_callback
         self._write = write_callback
-        self.deadline_s = 0.0
         self.resync_budget_s = DRAIN_S
 
     async def write(self, payload: bytes, /) -> None:
@@ -38,10 +37,10 @@ class CallbackLink:
         """Return the reply to the last message."""
         return await self._read()
 
-    async def resynchronise(self, *, owed: int, lost: bool) -> int:
+    async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
         """Throw away the replies that are still owed, as far as they come in time."""
         del lost  # there is nothing to reopen
-        return await drain(self._read, owed=owed, budget_s=self.resync_budget_s)
+        await drain(self._read, owed=owed, budget_s=self.resync_budget_s, discard=discard)
 
     async def close(self) -> None:
         """Do nothing: whoever made the callables closes what is behind them."""

@@ -1,5 +1,6 @@
 """What a dispatcher asks of a link."""
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 
@@ -22,12 +23,9 @@ class Link(Protocol):
 
     Attributes:
         resync_budget_s: Seconds that `resynchronise` may take at the most.
-        deadline_s: Monotonic time at which the transaction in progress will be given up;
-            the dispatcher sets it, for links whose calls block and want a timeout of their own.
     """
 
     resync_budget_s: float
-    deadline_s: float
 
     async def write(self, payload: bytes, /) -> None:
         """Send one message.
@@ -43,16 +41,15 @@ class Link(Protocol):
             LinkLost: The path is gone.
         """
 
-    async def resynchronise(self, *, owed: int, lost: bool) -> int:
+    async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
         """Bring the link to where the next reply belongs to the next query.
 
         Args:
-            owed: How many replies were asked for and never read.
+            owed: How many replies were asked for and never read; 0 where the next message
+                expects no reply, and stale ones do no harm yet.
             lost: Whether a message may have been cut short or the path is gone: then what
                 is written next would be misread, and the path must be renewed.
-
-        Returns:
-            How many stale replies were thrown away.
+            discard: To be called for each stale reply that is thrown away.
 
         Raises:
             LinkLost: It can't be done.
@@ -60,3 +57,15 @@ class Link(Protocol):
 
     async def close(self) -> None:
         """Close the path; harmless if it is closed already."""
+
+
+@runtime_checkable
+class DeadlineLink(Link, Protocol):
+    """A link whose calls block, and want a timeout of their own.
+
+    Attributes:
+        deadline_s: Monotonic time at which the transaction in progress will be given up;
+            the dispatcher sets it before each one.
+    """
+
+    deadline_s: float

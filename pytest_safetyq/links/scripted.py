@@ -68,7 +68,6 @@ class ScriptedLink:
         self._once: dict[bytes, deque[_Line]] = {}
         self._ready = asyncio.Event()
         self._last_due_s = 0.0
-        self.deadline_s = 0.0
         self.resync_budget_s = resync_budget_s
         self.sent: list[SentMessage] = []
         self.unread: deque[tuple[float, bytes | BaseException]] = deque()
@@ -135,15 +134,16 @@ class ScriptedLink:
             raise answer
         return answer
 
-    async def resynchronise(self, *, owed: int, lost: bool) -> int:
+    async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
         """Throw away what is owed; a lost link gets an empty output queue."""
         self.resynchronised += 1
         if lost:
             self.reopened += 1
-            discarded = len(self.unread)
-            self.unread.clear()
-            return discarded
-        return await drain(self.read, owed=owed, budget_s=self.resync_budget_s)
+            while self.unread:
+                self.unread.popleft()
+                discard()
+        else:
+            await drain(self.read, owed=owed, budget_s=self.resync_budget_s, discard=discard)
 
     async def close(self) -> None:
         """Close the link; what is written afterwards raises `LinkLost`."""

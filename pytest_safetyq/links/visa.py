@@ -1,5 +1,6 @@
 """`VisaLink`: any PyVISA backend, in a daemon thread, under wall-clock deadlines."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Self, TypeVar
@@ -97,17 +98,17 @@ class VisaLink:
         self._unanswered.clear()
         return reply if self._raw else self._stripped(reply)
 
-    async def resynchronise(self, *, owed: int, lost: bool) -> int:
+    async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
         """Clear the link up, or reopen it where that fails or the path is lost."""
         until = time.monotonic() + self.resync_budget_s
         if not lost and self._thread is not None and not self._thread.is_busy():
             self.deadline_s = time.monotonic() + self.resync_budget_s / 2
-            try:
-                return await self._clear_up(owed)
-            except (TimeoutError, LinkLost):
-                pass  # a new session is the last step, and says itself if it fails
+            # A new session is the last step, and says itself if it fails.
+            with contextlib.suppress(TimeoutError, LinkLost):
+                await self._clear_up(owed, discard)
+                return
         self.deadline_s = until
-        return await self._reopen()
+        await self._reopen(discard)
 
     async def close(self) -> None:
         """Close the session; a thread that is stuck in a call closes it when it returns."""
@@ -126,50 +127,44 @@ class VisaLink:
             raise
         self._unanswered.clear()
 
-    async def _reopen(self) -> int:
+    async def _reopen(self, discard: Callable[[], None]) -> None:
         await self.close()
         await self._open_session()
-        if self._identity_query is None:
-            return 0
-        return await self._read_up_to_identity()
+        if self._identity_query is not None:
+            await self._read_up_to_identity(self._identity_query, discard)
 
-    async def _clear_up(self, owed: int) -> int:
+    async def _clear_up(self, owed: int, discard: Callable[[], None]) -> None:
         """Discard what is owed, and know it: by the answer to the identity query."""
         if self._device_clear:
             await self._call(lambda session: session.clear(self.deadline_s))
         if self._identity_query is not None:
-            return await self._read_up_to_identity()
+            await self._read_up_to_identity(self._identity_query, discard)
+            return
         for _ in range(owed):
             await self._read()
+            discard()
         self._unanswered.clear()
-        return owed
 
-    async def _read_up_to_identity(self) -> int:
-        """Ask for the identity and discard what comes before it; return how many replies.
+    async def _read_up_to_identity(self, query: bytes, discard: Callable[[], None]) -> None:
+        """Ask for the identity and discard what comes before it.
 
         An instrument answers in order. Only where an identity itself is among what is owed
         could the first one be the stale one: then silence has to follow it.
         """
-        assert self._identity_query is not None
-        ambiguous = self._identity_query in self._unanswered
-        await self.write(self._identity_query)
-        discarded = 0
+        ambiguous = query in self._unanswered
+        await self.write(query)
         while self._stripped(await self._read()) != self.identity:
-            discarded += 1
+            discard()
         if ambiguous:
-            discarded += await self._read_until_quiet()
+            await self._read_until_quiet(discard)
         self._unanswered.clear()
-        return discarded
 
-    async def _read_until_quiet(self) -> int:
-        discarded = 0
-        try:
+    async def _read_until_quiet(self, discard: Callable[[], None]) -> None:
+        with contextlib.suppress(TimeoutError):
             while True:
                 self.deadline_s = time.monotonic() + QUIET_S
                 await self._read()
-                discarded += 1
-        except TimeoutError:
-            return discarded
+                discard()
 
     async def _ask_identity(self) -> bytes | None:
         if self._identity_query is None:

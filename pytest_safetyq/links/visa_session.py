@@ -124,7 +124,7 @@ def _require_listed(manager: Any, resource: str) -> None:
     """Refuse an address that the simulation doesn't have: pyvisa-sim itself opens anything."""
     listed = manager.visalib.devices.list_resources()
     if to_canonical_name(resource) not in listed:
-        raise LinkLost(f"the simulation has no such address, only {', '.join(listed)}")
+        raise LinkLost(f"the simulation has no address {resource}")
 
 
 def _block_length(reply: bytes) -> int | None:
@@ -151,13 +151,14 @@ def _as_link_lost(what: str) -> Iterator[None]:
     except errors.VisaIOError as error:
         if error.error_code == StatusCode.error_timeout:
             raise TimeoutError(what) from error
-        raise LinkLost(f"{what}: {_one_line(error)}") from error
+        raise LinkLost(f"{what}: {one_line(error)}") from error
     except TimeoutError:
         raise
     except Exception as error:
-        raise LinkLost(f"{what}: {_one_line(error)}") from error
+        raise LinkLost(f"{what}: {one_line(error)}") from error
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """Return what ``error`` says, on one line that can be read."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else text[:297] + "..."

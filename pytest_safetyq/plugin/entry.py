@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import pytest
 
 from pytest_safetyq.plugin import collection, markers, options
+from pytest_safetyq.plugin.distributed import Controller
 from pytest_safetyq.plugin.fixtures import (
     _safetyq_guard,
     async_instrument,
@@ -58,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers; where the user has named something, look whether it can be."""
     for line in markers.LINES:
         config.addinivalue_line("markers", line)
+    if config.pluginmanager.hasplugin("xdist") and config.getoption("dist", "no") != "no":
+        config.pluginmanager.register(Controller(config), "safetyq-controller")
     if _names_something(config):
         options.safe_state_scope(config)
         runtime_of(config)

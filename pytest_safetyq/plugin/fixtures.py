@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pytest_safetyq.bench import AsyncInstrument, Instrument, RemoteDispatcher, Safety
     from pytest_safetyq.plugin.runtime import Runtime
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 H = TypeVar("H")
 
 GUARD = "_safetyq_guard"

@@ -8,9 +8,9 @@ import pytest
 
 from pytest_safetyq.plugin import junit, markers
 from pytest_safetyq.plugin.collection import uses_bench
+from pytest_safetyq.plugin.distributed import EVIDENCE, UNCONFIRMED
 from pytest_safetyq.plugin.evidence.model import TestEvidence
 from pytest_safetyq.plugin.latency import breach
-from pytest_safetyq.plugin.reporting import REPORT_ATTRIBUTE, WORKER_OUTPUT
 from pytest_safetyq.plugin.runtime import Runtime
 
 
@@ -28,6 +28,7 @@ class Hooks:
     def __init__(self, config: pytest.Config, runtime: Runtime) -> None:
         self._config = config
         self._runtime = runtime
+        self._outcomes: dict[str, str] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -92,8 +93,12 @@ class Hooks:
         report = yield
         if report.failed:
             self._runtime.trip(item.nodeid, f"{item.nodeid} failed in {call.when}")
+        if report.outcome != "passed":
+            self._outcomes.setdefault(item.nodeid, report.outcome)
         if evidence is not None:
-            setattr(report, REPORT_ATTRIBUTE, msgspec.to_builtins(evidence))
+            outcome = self._outcomes.pop(item.nodeid, "passed")
+            found = {"test": msgspec.to_builtins(evidence), "outcome": outcome}
+            setattr(report, EVIDENCE, found)
         return report
 
     def pytest_keyboard_interrupt(self) -> None:
@@ -110,7 +115,7 @@ class Hooks:
         self._runtime.close()
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[WORKER_OUTPUT] = self._runtime.evidence.unconfirmed
+            output[UNCONFIRMED] = self._runtime.evidence.unconfirmed
 
     def pytest_unconfigure(self) -> None:
         """Close the bench if the session never finished."""

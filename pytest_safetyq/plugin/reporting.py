@@ -7,13 +7,11 @@ import msgspec
 import pytest
 
 from pytest_safetyq.plugin import options
+from pytest_safetyq.plugin.distributed import EVIDENCE, UNCONFIRMED
 from pytest_safetyq.plugin.evidence.model import RunEvidence, TestEvidence
 from pytest_safetyq.plugin.evidence.summary import summary_lines
 from pytest_safetyq.plugin.evidence.trace import write_trace
 from pytest_safetyq.plugin.evidence.writers import writer_for
-
-REPORT_ATTRIBUTE = "safetyq_evidence"
-WORKER_OUTPUT = "safetyq_unconfirmed"
 
 
 class Reporting:
@@ -38,19 +36,18 @@ class Reporting:
             raise pytest.UsageError(str(error)) from None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the evidence that comes with the report of a test."""
-        self._evidence.outcomes[report.nodeid] = _worse(
-            self._evidence.outcomes.get(report.nodeid), report.outcome
-        )
-        found = getattr(report, REPORT_ATTRIBUTE, None)
+        """Take the evidence that comes with the last report of a test."""
+        found = getattr(report, EVIDENCE, None)
         if found is not None:
-            self._evidence.tests.append(msgspec.convert(found, TestEvidence))
+            test = msgspec.convert(found["test"], TestEvidence)
+            self._evidence.tests.append(test)
+            self._evidence.outcomes[test.nodeid] = found["outcome"]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take what a worker of xdist could not confirm when it ended."""
         output: dict[str, Any] = getattr(node, "workeroutput", {})
-        self._evidence.unconfirmed.extend(output.get(WORKER_OUTPUT, []))
+        self._evidence.unconfirmed.extend(output.get(UNCONFIRMED, []))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -73,9 +70,3 @@ class Reporting:
             terminalreporter.section("safetyq")
             for line in lines:
                 terminalreporter.write_line(line)
-
-
-def _worse(known: str | None, outcome: str) -> str:
-    """Return the outcome of a test that has several phases."""
-    order = ("passed", "skipped", "failed")
-    return max((known or "passed", outcome), key=order.index)

@@ -24,6 +24,8 @@ from pytest_safetyq.plugin.failures import UnconfirmedFailure
 from pytest_safetyq.plugin.version import version
 from pytest_safetyq.scheduling import Priority, TransactionRecord
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 
 class Runtime:
     """The bench of one pytest process, from the first instrument to the end of the run.
@@ -95,7 +97,9 @@ class Runtime:
         try:
             return self.bench.open(spec)
         except SafetyError as error:
-            pytest.fail(f"{type(error).__name__}: {error}", pytrace=False)
+            problem = f"{type(error).__name__}: {error}"
+        # Outside the except clause: pytest would show a chained exception with its traceback.
+        pytest.fail(problem, pytrace=False)
 
     def spec(self, name: str) -> InstrumentSpec:
         """Return what is known of the instrument ``name``.
@@ -140,7 +144,10 @@ class Runtime:
             self._bench.rearm(f"next test: {nodeid}")
             self._bench.begin_test(nodeid)
         except SafetyError as error:
-            raise UnconfirmedFailure(str(error)) from None
+            problem = str(error)
+        else:
+            return
+        raise UnconfirmedFailure(problem)
 
     def trip(self, nodeid: str, why: str) -> None:
         """Send the E-stop because something has failed, and wait until it is confirmed.

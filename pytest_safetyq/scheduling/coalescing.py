@@ -14,7 +14,7 @@ class Coalescing:
 
     def __init__(self, window_s: float) -> None:
         self._window_s = window_s
-        self._open: dict[tuple[str, bytes, bool], Command] = {}
+        self._open: dict[tuple[str, bytes], Command] = {}
         self._latest: tuple[Command, float] | None = None
 
     def twin_of(self, command: Command, now: float) -> Command | None:

@@ -95,6 +95,6 @@ class Command:
         self.state = LIFE[self.state, event]
 
     @property
-    def key(self) -> tuple[str, bytes, bool]:
+    def key(self) -> tuple[str, bytes]:
         """What makes two commands the same for coalescing."""
-        return self.cmd_id, self.payload, self.expects_reply
+        return self.cmd_id, self.payload

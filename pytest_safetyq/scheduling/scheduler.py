@@ -65,9 +65,16 @@ class Scheduler:
         self._loan: tuple[Command, float] | None = None
         self.latch = Latch()
 
-    def submit(self, command: Command, now: float) -> Admission:
-        """Admit ``command``, refuse it, or join it to the one that it repeats."""
-        command.bound_s = self.worst_case_s(command.priority, now)
+    def submit(self, command: Command, now: float, recovery_s: float = 0.0) -> Admission:
+        """Admit ``command``, refuse it, or join it to the one that it repeats.
+
+        Args:
+            command: The command.
+            now: Monotonic seconds.
+            recovery_s: For how long it may wait for the link to be restored, in seconds; it
+                is part of its bound.
+        """
+        command.bound_s = self.worst_case_s(command.priority, now) + recovery_s
         if command.priority is Priority.SAFETY:
             twin = self._coalescing.twin_of(command, now)
             if twin is not None:
@@ -158,11 +165,10 @@ class Scheduler:
         self.latch.reason = reason
         return self.flush(below=Priority.SAFETY)
 
-    def rearm(self, reason: str) -> None:
+    def rearm(self) -> None:
         """Release the latch: the caller vouches for the safe state."""
         self.latch.apply(LatchEvent.CONFIRM)
         self.latch.apply(LatchEvent.REARM)
-        self.latch.reason = reason
 
     def clear(self) -> list[Command]:
         """Take out everything, SAFETY too: there is no link any more to send it on."""

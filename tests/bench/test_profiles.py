@@ -37,9 +37,9 @@ def test_the_supplys_two_channels_go_off_together() -> None:
     [
         ("KEITHLEY INSTRUMENTS INC.,MODEL 2400,SIM0001,C32\n", "keithley-2400"),
         ("keithley instruments inc.,model 2410,1,1", "keithley-2400"),
-        ("SAFETYQ,SIM-SUPPLY,SIM0002,1.0", "sim-supply"),
-        ("SAFETYQ,SIM-DMM,SIM0003,1.0", "sim-dmm"),
-        ("SAFETYQ,SIM-LOAD,SIM0004,1.0", "sim-load"),
+        ("SIM INSTRUMENTS,TWO-CHANNEL SUPPLY,SIM0002,1.0", "sim-supply"),
+        ("SIM INSTRUMENTS,MULTIMETER,SIM0003,1.0", "sim-dmm"),
+        ("SIM INSTRUMENTS,ELECTRONIC LOAD,SIM0004,1.0", "sim-load"),
         ("ACME,MODEL 1,0,0", None),
         ("", None),
     ],
@@ -49,7 +49,9 @@ def test_which_profile_fits(idn: str, name: str | None) -> None:
 
 
 def test_the_longest_match_is_the_most_specific() -> None:
-    assert match_identity("MODEL 2400 in front of SAFETYQ,SIM-SUPPLY") == "sim-supply"
+    assert (
+        match_identity("MODEL 2400 in front of SIM INSTRUMENTS,TWO-CHANNEL SUPPLY") == "sim-supply"
+    )
 
 
 def test_an_unknown_profile_names_the_closest() -> None:

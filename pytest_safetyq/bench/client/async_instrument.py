@@ -17,6 +17,8 @@ from pytest_safetyq.bench.client.values import (
 from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.scheduling import Priority
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 
 class AsyncInstrument(Handle):
     """An open instrument, for ``await``; names and meanings are those of `Instrument`.

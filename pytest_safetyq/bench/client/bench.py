@@ -9,8 +9,9 @@ from pytest_safetyq.bench.client.connection import Answer, Connection, convert
 from pytest_safetyq.bench.client.launch import start_supervisor
 from pytest_safetyq.bench.reports import EStopReport, LatencyStats
 from pytest_safetyq.bench.wire import messages as m
-from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.scheduling import TransactionRecord
+
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
 ESTOP_TIMEOUT_S = 120.0
 """Seconds after which a supervisor that doesn't report counts as lost."""
@@ -40,7 +41,7 @@ class Bench:
         self.opened: dict[str, m.OpenedInstrument] = {}
 
     @property
-    def lost(self) -> LinkLost | None:
+    def lost(self) -> str | None:
         """Why the supervisor is gone; None: it isn't."""
         return self.connection.lost
 

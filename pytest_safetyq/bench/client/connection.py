@@ -28,6 +28,8 @@ from pytest_safetyq.bench.wire.framing import (
 )
 from pytest_safetyq.errors import LinkLost
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 5.0
@@ -77,7 +79,7 @@ class Connection:
         self._writing = threading.Lock()
         self._open: dict[int, Answer] = {}
         self._streams: dict[int, Callable[[m.StreamReply], None]] = {}
-        self._lost: LinkLost | None = None
+        self._lost: str | None = None
         self._closing = False
         try:
             self._socket = endpoint.connect(CONNECT_TIMEOUT_S)
@@ -90,7 +92,7 @@ class Connection:
         self.request(hello).result(CONNECT_TIMEOUT_S)
 
     @property
-    def lost(self) -> LinkLost | None:
+    def lost(self) -> str | None:
         """Why the connection has ended although nobody closed it; None: it hasn't."""
         return None if self._closing else self._lost
 
@@ -123,13 +125,17 @@ class Connection:
 
     @staticmethod
     def wait(answer: Answer, timeout_s: float | None = None) -> Any:
-        """Return the value of ``answer``, or raise what it failed with."""
-        try:
-            return answer.result(timeout_s)
-        except concurrent.futures.TimeoutError as error:
-            if answer.done():
-                raise
-            raise LinkLost(f"the supervisor has not answered in {timeout_s:g} s") from error
+        """Return the value of ``answer``, or raise what it failed with.
+
+        Raises:
+            LinkLost: There was no answer in ``timeout_s`` seconds; None: wait for ever.
+        """
+        done, _ = concurrent.futures.wait([answer], timeout_s)
+        if not done:
+            raise LinkLost(f"the supervisor has not answered in {timeout_s:g} s")
+        if (error := answer.exception()) is not None:
+            raise error.with_traceback(None)
+        return answer.result()
 
     @staticmethod
     def wait_until_admitted(answer: Answer) -> None:
@@ -143,7 +149,7 @@ class Connection:
             LinkLost: The connection has ended.
         """
         if self._lost is not None:
-            raise self._lost
+            raise LinkLost(self._lost)
         frame = encode(message)
         try:
             with self._writing:
@@ -175,7 +181,7 @@ class Connection:
     def disown(self) -> None:
         """Close a forked child's copy: only the parent's end may keep the bench armed."""
         self._closing = True
-        self._lost = LinkLost("the bench belongs to the process that opened it, not to its forks")
+        self._lost = "the bench belongs to the process that opened it, not to its forks"
         self._socket.close()
 
     def _done(self, number: int, answer: concurrent.futures.Future[Any]) -> None:
@@ -221,11 +227,11 @@ class Connection:
                     answer.fail(exception_for(kind, text))
 
     def _end(self, error: Exception) -> None:
-        self._lost = LinkLost(f"the connection to the supervisor is lost: {error}")
+        self._lost = f"the connection to the supervisor is lost: {error}"
         for answer in list(self._open.values()):
-            answer.fail(self._lost)
+            answer.fail(LinkLost(self._lost))
         for number, deliver in list(self._streams.items()):
-            deliver(m.StreamReply(stream=number, error=str(self._lost)))
+            deliver(m.StreamReply(stream=number, error=self._lost))
 
 
 def convert(value: Any, kind: type[T]) -> T:

@@ -11,6 +11,8 @@ from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.dispatcher.loan import Transact, within_budget
 from pytest_safetyq.scheduling import Priority, TransactionRecord
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 T = TypeVar("T")
 
 

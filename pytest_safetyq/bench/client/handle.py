@@ -7,6 +7,8 @@ from pytest_safetyq.bench.client.connection import Answer
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.scheduling import Priority
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 
 class Handle:
     """One open instrument; how its requests look.

@@ -4,6 +4,7 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pytest_safetyq.bench.client.connection import Answer
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import Callback, PollStream, ignore, watching
 from pytest_safetyq.bench.client.values import (
@@ -14,6 +15,8 @@ from pytest_safetyq.bench.client.values import (
 )
 from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.scheduling import Priority
+
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
 
 class Instrument(Handle):
@@ -162,8 +165,8 @@ class Instrument(Handle):
         """
         return self._bench.estop(reason or "estop() was called").by_instrument[self.name]
 
-    def _wait(self, answer: "concurrent.futures.Future[Any]") -> bytes:
-        return bytes(answer.result())
+    def _wait(self, answer: Answer) -> bytes:
+        return bytes(self._bench.connection.wait(answer))
 
 
 class _Text(concurrent.futures.Future[str]):

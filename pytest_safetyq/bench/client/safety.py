@@ -4,6 +4,8 @@ from pytest_safetyq.bench.client.bench import Bench
 from pytest_safetyq.bench.reports import EStopReport, LatencyStats
 from pytest_safetyq.scheduling import TransactionRecord
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 
 class Safety:
     """The E-stop of the bench, its latch, and the evidence.

@@ -11,6 +11,8 @@ from pytest_safetyq.bench.client.bench import Bench
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.errors import LinkLost, SafetyError
 
+__tracebackhide__ = True  # pytest shows the test that failed, not the way from here
+
 Callback = Callable[[str], object]
 
 

@@ -17,7 +17,7 @@ from pytest_safetyq.dispatcher import SafetyAwareDispatcher
 from pytest_safetyq.errors import LinkLost, SafetyError
 from pytest_safetyq.links.daemon import DaemonThread
 from pytest_safetyq.links.visa import VisaLink
-from pytest_safetyq.links.visa_session import VisaAddress
+from pytest_safetyq.links.visa_session import VisaAddress, one_line
 from pytest_safetyq.scheduling import Priority
 
 FALLBACK_MODEL = "generic-scpi"
@@ -41,9 +41,12 @@ async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
     try:
         await link.open(OPEN_TIMEOUT_S)
     except LinkLost as error:
-        found = await resources_of(spec.library)
-        listed = ", ".join(found) if found else "nothing"
-        raise LinkLost(f"{spec.name}: {error}; found instead: {listed}") from error
+        try:
+            found = ", ".join(await resources_of(spec.library)) or "nothing"
+        except LinkLost as nothing_listed:
+            found = f"nothing ({nothing_listed})"
+        prefix = "" if spec.name == spec.resource else f"{spec.name}: "
+        raise LinkLost(f"{prefix}{error}; found instead: {found}") from error
     try:
         return await _identified(spec, link)
     except BaseException:
@@ -61,6 +64,9 @@ async def resources_of(library: str) -> list[str]:
             return await thread.call(lambda: _list_resources(library))
     except TimeoutError as error:
         raise LinkLost(f"the VISA library lists no resources in {SEARCH_TIMEOUT_S:g} s") from error
+    except Exception as error:
+        # Backends raise what they like when they look around.
+        raise LinkLost(f"VISA library {library or 'of the system'}: {one_line(error)}") from error
     finally:
         thread.end(_nothing)
 

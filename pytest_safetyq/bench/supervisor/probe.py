@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from pytest_safetyq.bench.reports import Distribution, LatencyStats
+from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, Distribution, LatencyStats
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.errors import BacklogFull, SafeStateUnconfirmed, SafetyError
@@ -57,7 +57,9 @@ async def probe(
         queue_wait=Distribution.of(r.dispatch_latency_s or 0.0 for r in dispatches),
         wire_time=Distribution.of(r.service_s or 0.0 for r in dispatches),
         confirmed_off=Distribution.of(confirmed_s),
-        over_bound=sum((r.dispatch_latency_s or 0.0) > r.bound_s for r in dispatches),
+        over_bound=sum(
+            (r.dispatch_latency_s or 0.0) > r.bound_s + DISPATCH_SLACK_S for r in dispatches
+        ),
         backlog=backlog,
         command=safety,
     )

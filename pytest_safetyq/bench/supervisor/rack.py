@@ -1,6 +1,7 @@
 """The instruments that are open, and what is done with all of them."""
 
 import asyncio
+import logging
 
 from pytest_safetyq.bench.reports import EStopReport, bench_report
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
@@ -10,6 +11,8 @@ from pytest_safetyq.bench.supervisor.safe_state import SafeState
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.errors import LinkLost, SafeStateUnconfirmed, SafetyError
 from pytest_safetyq.scheduling import LatchEvent, LatchState, TransactionRecord
+
+log = logging.getLogger("pytest_safetyq.bench")
 
 
 class Rack:
@@ -97,8 +100,8 @@ class Rack:
             )
         for latch in latches.values():
             latch.apply(LatchEvent.REARM)
-            latch.reason = reason
         self.tripped = None
+        log.info("rearmed: %s", reason)
 
     def begin_test(self) -> None:
         """Begin the records of a new test."""

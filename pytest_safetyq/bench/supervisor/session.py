@@ -110,7 +110,7 @@ class Session:
         except asyncio.CancelledError:
             self._send(m.Failed(id=request.id, kind="CancelledError", message="cancelled"))
             raise
-        except (SafetyError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - every request is answered, whatever happens
             self._fail(request.id, error)
         else:
             self._send(m.Done(id=request.id, value=msgspec.to_builtins(answer)))
