@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+from pytest_safetyq.bench import endpoint as endpoints
 from pytest_safetyq.bench.client.connection import Answer, Connection, convert
 from pytest_safetyq.bench.client.launch import start_supervisor
 from pytest_safetyq.bench.reports import EStopReport, LatencyStats
@@ -31,9 +32,9 @@ class Bench:
     """
 
     def __init__(self, who: str = f"test process {os.getpid()}") -> None:
-        self._process, endpoint = start_supervisor()
+        self._process, self._endpoint = start_supervisor()
         try:
-            self.connection = Connection(endpoint, who=who)
+            self.connection = Connection(self._endpoint, who=who)
         except BaseException:
             self._process.kill()
             self._process.wait()
@@ -140,6 +141,7 @@ class Bench:
             sys.stderr.write(f"safetyq: supervisor {self._process.pid} doesn't end; it is killed\n")
             self._process.kill()
             self._process.wait()
+        endpoints.remove(self._endpoint)  # one that was killed could not do it itself
 
 
 def begin_estop(connection: Connection, reason: str, *, latch: bool = True) -> Answer:
