@@ -6,8 +6,8 @@ instrument, or when the user names one; not by a project that merely has this in
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -34,22 +34,24 @@ __all__ = [
     "safety",
 ]
 
-# There is no config yet to keep it on when the options are registered.
-_taken: WeakKeyDictionary[pytest.PytestPluginManager, options.TakenOption] = WeakKeyDictionary()
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options."""
+    options.add_options(parser)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the options, last of all plugins: then a clash is ours to handle."""
-    taken = options.add_options(parser, pluginmanager)
-    if taken is not None:
-        _taken[pluginmanager] = taken
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """Register ``--instrument`` last; refuse one that would go to another plugin.
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Refuse an ``--instrument`` that would go to another plugin: real is never silent."""
-    taken = _taken.get(early_config.pluginmanager)
+    Real is never silent: without this the user's hardware would be ignored, and the tests
+    would run on a simulation.
+    """
+    options.forget_instrument_as_path(args, early_config.known_args_namespace.file_or_dir)
+    yield
+    taken = options.claim_instrument(parser, early_config.pluginmanager)
     problem = options.uses_taken_option(taken, args) if taken is not None else None
     if problem is not None:
         raise pytest.UsageError(problem)

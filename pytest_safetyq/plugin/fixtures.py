@@ -36,6 +36,7 @@ def _safetyq_guard(request: pytest.FixtureRequest) -> Iterator[Runtime]:
     torn down; the E-stop of a failure has come long before.
     """
     runtime = runtime_of(request.config)
+    runtime.make_ready()  # for a test that asked for a fixture of ours only as it ran
     yield runtime
     runtime.end_of_scope(request.scope)
 

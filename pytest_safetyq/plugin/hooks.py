@@ -51,13 +51,15 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Rearm before a test; trip when its set-up fails. A skip there is no failure."""
-        self._runtime.begin_test(item.nodeid, uses_bench=uses_bench(item))
+        self._runtime.begin_test(item.nodeid)
+        if uses_bench(item):
+            self._runtime.make_ready()
         try:
             return (yield)
         except pytest.skip.Exception:
             raise
         except BaseException as error:
-            self._trip(item, "set-up", error)
+            self._trip(item, "setup", error)
             raise
 
     @pytest.hookimpl(wrapper=True, trylast=True)
@@ -92,7 +94,7 @@ class Hooks:
                 item.user_properties.extend(junit.properties(evidence))
         report = yield
         if report.failed:
-            self._runtime.trip(item.nodeid, f"{item.nodeid} failed in {call.when}")
+            self._runtime.trip(item.nodeid, call.when, f"{item.nodeid} failed in {call.when}")
         if report.outcome != "passed":
             self._outcomes.setdefault(item.nodeid, report.outcome)
         if evidence is not None:
@@ -103,11 +105,11 @@ class Hooks:
 
     def pytest_keyboard_interrupt(self) -> None:
         """Trip, wherever pytest was when it was interrupted."""
-        self._runtime.trip("", "the run was interrupted")
+        self._runtime.trip("", "interrupt", "the run was interrupted")
 
     def pytest_internalerror(self) -> None:
         """Trip: nobody knows what pytest still does after this."""
-        self._runtime.trip("", "internal error of pytest or a plugin")
+        self._runtime.trip("", "error", "internal error of pytest or a plugin")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
@@ -122,7 +124,8 @@ class Hooks:
         self._runtime.close()
 
     def _trip(self, item: pytest.Item, phase: str, error: BaseException) -> None:
-        self._runtime.trip(item.nodeid, f"{item.nodeid}: {type(error).__name__} in {phase}")
+        why = f"{item.nodeid}: {type(error).__name__} in {phase}"
+        self._runtime.trip(item.nodeid, phase, why)
 
     def _check_latency(self, item: pytest.Item) -> None:
         marks = markers.latency_marks(item)

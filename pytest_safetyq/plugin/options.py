@@ -3,7 +3,9 @@
 The command line wins over the environment, and that over the ini file.
 """
 
+import argparse
 import inspect
+import itertools
 import os
 import re
 import shlex
@@ -15,6 +17,11 @@ from typing import Any
 import pytest
 
 SCOPES = ("function", "module", "session")
+_INSTRUMENT: dict[str, Any] = {
+    "dest": "safetyq_instrument",
+    "action": "append",
+    "metavar": "[NAME=]RESOURCE",
+}
 _INSTRUMENT_HELP = (
     "The instrument to test with: a PyVISA resource name such as GPIB0::5, or a name in the "
     "bench file. Real hardware, unless the VISA library is @sim. Repeatable."
@@ -32,12 +39,10 @@ class TakenOption:
     by: str
 
 
-def add_options(
-    parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
-) -> TakenOption | None:
-    """Register options and ini values; return who has taken ``--instrument``, if anybody."""
+def add_options(parser: pytest.Parser) -> None:
+    """Register the options and ini values, all but ``--instrument``."""
     group = parser.getgroup("safetyq", "instruments, and their safe state (pytest-safetyq)")
-    taken = _add_instrument(group, pluginmanager)
+    group.addoption("--safetyq-instrument", help="The same as --instrument.", **_INSTRUMENT)
     group.addoption(
         "--safetyq-bench", metavar="FILE", help="The bench file: instruments, models and limits."
     )
@@ -76,22 +81,36 @@ def add_options(
         "At the end of which scope the safe state is sent: function, module or session.",
         default="function",
     )
-    return taken
 
 
-def _add_instrument(group: Any, pluginmanager: pytest.PytestPluginManager) -> TakenOption | None:
-    settings: dict[str, Any] = {
-        "dest": "safetyq_instrument",
-        "action": "append",
-        "metavar": "[NAME=]RESOURCE",
-        "help": _INSTRUMENT_HELP,
-    }
+def claim_instrument(
+    parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
+) -> TakenOption | None:
+    """Register ``--instrument``, when all plugins and conftest files have registered theirs.
+
+    Whoever registers an option that exists already brings pytest down with a traceback. So
+    this one comes last, and gives way.
+
+    Returns:
+        Who has taken it, if anybody.
+    """
+    group = parser.getgroup("safetyq")
     try:
-        group.addoption("--instrument", "--safetyq-instrument", **settings)
-    except ValueError:
-        group.addoption("--safetyq-instrument", **settings)
+        group.addoption("--instrument", help=_INSTRUMENT_HELP, **_INSTRUMENT)
+    except (ValueError, argparse.ArgumentError):
         return TakenOption(_owner_of_instrument(pluginmanager))
     return None
+
+
+def forget_instrument_as_path(args: Sequence[str], paths: list[str]) -> None:
+    """Remove from ``paths`` what follows a bare ``--instrument`` in ``args``.
+
+    pytest looks for conftest files before ``--instrument`` is registered, and takes its
+    value for the path of a test.
+    """
+    for option, value in itertools.pairwise(args):
+        if option == "--instrument" and value in paths:
+            paths.remove(value)
 
 
 def _owner_of_instrument(pluginmanager: pytest.PytestPluginManager) -> str:

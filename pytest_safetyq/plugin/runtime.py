@@ -45,7 +45,9 @@ class Runtime:
         self._config = config
         self._bench: Bench | None = None
         self._estops: list[EStopReport] = []
-        self._tripped_for: str | None = None
+        self._tripped_for: tuple[str, str] | None = None
+        self._test = ""
+        self._ready = False
         self._keeps_all_records = config.getoption("safetyq_trace") is not None
         self.selection = selection_of(config)
         self.evidence = RunEvidence(
@@ -73,19 +75,23 @@ class Runtime:
 
     def instrument(self, name: str) -> Instrument:
         """Return the blocking handle of the instrument ``name``."""
-        return Instrument(self.bench, self._opened(name))
+        opened = self._opened(name)
+        return Instrument(self.bench, opened)
 
     def async_instrument(self, name: str) -> AsyncInstrument:
         """Return the asyncio handle of the instrument ``name``."""
-        return AsyncInstrument(self.bench, self._opened(name))
+        opened = self._opened(name)
+        return AsyncInstrument(self.bench, opened)
 
     def dispatcher(self, name: str) -> RemoteDispatcher:
         """Return the dispatcher of the instrument ``name``."""
-        return RemoteDispatcher(self.bench, self._opened(name).name)
+        opened = self._opened(name)
+        return RemoteDispatcher(self.bench, opened.name)
 
     def safety(self, name: str) -> Safety:
         """Return the bench; ``name`` is opened, as a bench without instruments proves nothing."""
-        return Safety(self.bench, self._opened(name).name)
+        opened = self._opened(name)
+        return Safety(self.bench, opened.name)
 
     def _opened(self, name: str) -> OpenedInstrument:
         """Open an instrument; what goes wrong is the bench's, and needs no traceback of ours.
@@ -125,38 +131,39 @@ class Runtime:
             except SafetyError as error:
                 raise pytest.UsageError(str(error)) from None
 
-    def begin_test(self, nodeid: str, *, uses_bench: bool) -> None:
-        """Make the bench ready for a test, if it was used before.
+    def begin_test(self, nodeid: str) -> None:
+        """Forget the test before. The bench is not touched: this test may not use it."""
+        self._estops.clear()
+        self._tripped_for = None
+        self._test = nodeid
+        self._ready = False
 
-        Args:
-            nodeid: pytest's name for the test.
-            uses_bench: Whether the test asks for an instrument; the others may run whatever
-                state the bench is in.
+    def make_ready(self) -> None:
+        """Rearm the bench for a test that uses it, once, if it was used before.
 
         Raises:
             UnconfirmedFailure: "off" was not read back since the last trip.
         """
-        self._estops.clear()
-        self._tripped_for = None
-        if self._bench is None or not uses_bench:
+        if self._ready or self._bench is None:
             return
+        self._ready = True
         try:
-            self._bench.rearm(f"next test: {nodeid}")
-            self._bench.begin_test(nodeid)
+            self._bench.rearm(f"next test: {self._test}")
+            self._bench.begin_test(self._test)
         except SafetyError as error:
             problem = str(error)
         else:
             return
         raise UnconfirmedFailure(problem)
 
-    def trip(self, nodeid: str, why: str) -> None:
+    def trip(self, nodeid: str, phase: str, why: str) -> None:
         """Send the E-stop because something has failed, and wait until it is confirmed.
 
-        One failure trips once: what the same test raises later finds the bench tripped.
+        One failure trips once, however many hooks notice it.
         """
-        if self._tripped_for == nodeid:
+        if self._tripped_for == (nodeid, phase):
             return
-        self._tripped_for = nodeid
+        self._tripped_for = (nodeid, phase)
         self._enter_safe_state(why, latch=True)
 
     def end_of_scope(self, scope: str) -> None:
@@ -174,9 +181,13 @@ class Runtime:
 
     def collect(self, nodeid: str) -> TestEvidence | None:
         """Return the evidence of a test that has ended; None if it did nothing on the bench."""
-        if self._bench is None or self._bench.lost is not None:
+        if self._bench is None:
             return None
-        records = self._bench.records
+        try:
+            records = self._bench.records
+        except LinkLost as error:
+            self._unconfirmed(f"the bench during {nodeid}: {error}")
+            return None
         if not records and not self._estops:
             return None
         return TestEvidence(

@@ -1,5 +1,6 @@
 """One open instrument, as the supervisor holds it."""
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -68,6 +69,7 @@ class OwnedInstrument:
     link: VisaLink
     dispatcher: SafetyAwareDispatcher
     log: TestLog = field(default_factory=TestLog)
+    _safety: set[Reply] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.dispatcher.subscribe(self.log.add)
@@ -107,7 +109,7 @@ class OwnedInstrument:
             SafetyError: As `SafetyAwareDispatcher.submit`.
         """
         self.limits.check(payload)
-        return self.dispatcher.enqueue(
+        reply = self.dispatcher.enqueue(
             cmd_id,
             RawBytes(payload) if raw else payload,
             priority,
@@ -115,6 +117,15 @@ class OwnedInstrument:
             expect_reply=expect_reply,
             submitted_s=submitted_s,
         )
+        if priority is Priority.SAFETY:
+            self._safety.add(reply)
+            reply.add_done_callback(self._safety.discard)
+        return reply
+
+    async def safety_settled(self) -> None:
+        """Wait until every SAFETY command that was submitted has its outcome."""
+        if self._safety:
+            await asyncio.wait(self._safety)
 
     async def close(self) -> None:
         """Stop the dispatcher and close the link."""

@@ -109,6 +109,7 @@ async def _identified(spec: InstrumentSpec, link: VisaLink) -> OwnedInstrument:
     await instrument.dispatcher.start()
     try:
         await _prove_readback(instrument)
+        instrument.log.begin()  # what the opening itself sent belongs to no test
     except BaseException:
         await instrument.dispatcher.stop()
         raise

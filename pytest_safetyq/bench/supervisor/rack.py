@@ -108,6 +108,11 @@ class Rack:
         for instrument in self._instruments.values():
             instrument.log.begin()
 
+    async def safety_settled(self) -> None:
+        """Wait until every SAFETY command that was submitted has its outcome."""
+        for instrument in self._instruments.values():
+            await instrument.safety_settled()
+
     @property
     def records(self) -> list[TransactionRecord]:
         """The records of the current test, of all instruments, in the order of submission."""

@@ -159,6 +159,7 @@ class Session:
 
     async def _records(self, request: m.Records) -> object:
         if request.instrument is None:
+            await self._rack.safety_settled()
             return self._rack.records
         return self._rack[request.instrument].dispatcher.records
 
