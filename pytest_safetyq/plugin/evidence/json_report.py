@@ -1,0 +1,62 @@
+"""The evidence as JSON: all of it, for other programs."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pytest_safetyq.plugin.evidence.dispatches import summarise
+from pytest_safetyq.plugin.evidence.model import RunEvidence
+from pytest_safetyq.plugin.evidence.summary import records_of
+
+SCHEMA = 1
+"""Counts up when a field changes its meaning or goes; a new field doesn't count."""
+
+
+def write_json(run: RunEvidence, path: Path) -> None:
+    """Write the evidence to ``path``, all of it or nothing.
+
+    The fields are those of `RunEvidence` in their order, and before them:
+
+    - ``schema``: `SCHEMA`.
+    - ``payload_encoding``: ``latin-1``. A payload is text in which each character is one
+      byte, so ``payload.encode("latin-1")`` gives exactly what was sent.
+    - ``summary``: the safety dispatches of each instrument, a `DispatchSummary`.
+
+    Times are seconds; one that is infinite or not a number is ``null``.
+
+    Raises:
+        OSError: The file can't be written; one that was there before is as it was.
+    """
+    replace_file(path, msgspec.json.format(msgspec.json.encode(_document(run)), indent=2))
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` such that nobody ever finds half of it there.
+
+    Raises:
+        OSError: The file can't be written; one that was there before is as it was.
+    """
+    # In the same folder: only within one file system is a replacement a single step.
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _document(run: RunEvidence) -> dict[str, Any]:
+    # The keys of dictionaries in their own order: tests end in another order each time.
+    evidence = msgspec.to_builtins(run, builtin_types=(bytes,), order="deterministic")
+    for test in evidence["tests"]:
+        for record in test["records"]:
+            record["payload"] = record["payload"].decode("latin-1")
+    return {
+        "schema": SCHEMA,
+        "payload_encoding": "latin-1",
+        "summary": msgspec.to_builtins(summarise(records_of(run))),
+        **evidence,
+    }

@@ -1,0 +1,90 @@
+"""What the run comes down to: one line for each instrument, one for each that isn't safe."""
+
+from dataclasses import dataclass
+
+from pytest_safetyq.plugin.evidence.dispatches import DispatchSummary, aligned, ms, summarise
+from pytest_safetyq.plugin.evidence.model import InstrumentEvidence, RunEvidence
+from pytest_safetyq.scheduling import TransactionRecord
+
+TEXT_COLUMNS = (0, 1, 2, 8, 9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstrumentSummary:
+    """One instrument over the whole run.
+
+    Attributes:
+        name: Its name on the bench.
+        opened: What it said of itself; None if no test had it open at its end.
+        dispatches: Its safety dispatches; None if it was sent none.
+    """
+
+    name: str
+    opened: InstrumentEvidence | None
+    dispatches: DispatchSummary | None
+
+    @property
+    def kind(self) -> str:
+        """``REAL`` or ``SIMULATED``; what isn't known to be a simulation is real."""
+        return "SIMULATED" if self.opened is not None and self.opened.simulated else "REAL"
+
+
+def instrument_summaries(run: RunEvidence) -> list[InstrumentSummary]:
+    """Return the instruments of the run in the order in which tests used them."""
+    opened = {one.name: one for test in run.tests for one in test.instruments}
+    dispatches = {one.instrument: one for one in summarise(records_of(run))}
+    return [
+        InstrumentSummary(name=name, opened=opened.get(name), dispatches=dispatches.get(name))
+        for name in dict.fromkeys([*opened, *dispatches])
+    ]
+
+
+def records_of(run: RunEvidence) -> list[TransactionRecord]:
+    """Return the records of all tests, in the order of the tests."""
+    return [record for test in run.tests for record in test.records]
+
+
+def unconfirmed(run: RunEvidence) -> list[str]:
+    """Return everything that was not confirmed off, in words, each once.
+
+    The reports of the tests count too: a process that dies takes the list of the run along,
+    but not what came with the tests before.
+    """
+    reports = [
+        one
+        for test in run.tests
+        for report in test.estops
+        for one in (report.by_instrument.values() if report.by_instrument else [report])
+    ]
+    return list(dict.fromkeys([*run.unconfirmed, *(str(r) for r in reports if not r.confirmed)]))
+
+
+def summary_lines(run: RunEvidence) -> list[str]:
+    """Return the lines for the terminal; none for a run that used no instrument."""
+    instruments = instrument_summaries(run)
+    lines = aligned([_row(one) for one in instruments], TEXT_COLUMNS) if instruments else []
+    return lines + [f"UNCONFIRMED  {what}" for what in unconfirmed(run)]
+
+
+def _row(instrument: InstrumentSummary) -> tuple[str, ...]:
+    return (
+        instrument.name,
+        "-" if instrument.opened is None else instrument.opened.resource,
+        instrument.kind,
+        *_dispatch_cells(instrument.dispatches),
+    )
+
+
+def _dispatch_cells(dispatches: DispatchSummary | None) -> tuple[str, ...]:
+    if dispatches is None:
+        return ("safety dispatches 0", "", "", "", "", "", "")
+    repeats = f"{dispatches.coalesced} coalesced" if dispatches.coalesced else ""
+    return (
+        f"safety dispatches {dispatches.n}",
+        f"p50 {ms(dispatches.p50_s)}",
+        f"p99 {ms(dispatches.p99_s)}",
+        f"max {ms(dispatches.max_s)}",
+        f"bound {ms(dispatches.bound_s)}",
+        dispatches.verdict,
+        repeats,
+    )

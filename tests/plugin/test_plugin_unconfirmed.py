@@ -1,0 +1,79 @@
+"""Off that can't be read back: loud, and the run doesn't go on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import Suite, Witness, left_behind
+
+from sim_instruments import BENCH_YAML
+
+SOURCE = """
+def test_first(instrument):
+    instrument.write(":OUTP ON")
+
+def test_second(instrument):
+    raise AssertionError("must not be reached")
+
+def test_without_an_instrument():
+    pass
+"""
+
+
+@pytest.fixture
+def lying(suite: Suite) -> list[str]:
+    """A bench whose SMU accepts OFF without an error, and stays on."""
+    bench = yaml.load(BENCH_YAML.read_text(encoding="utf-8"), yaml.BaseLoader)
+    bench["devices"]["smu"].setdefault("traits", {})["output_stuck_on"] = "true"
+    (suite.directory / "lying.yaml").write_text(yaml.safe_dump(bench), encoding="utf-8")
+    return ["--safetyq-visa=lying.yaml@sim", "--instrument=smu=GPIB0::5"]
+
+
+def test_a_pass_with_an_output_that_stays_on_is_an_error(
+    suite: Suite, lying: list[str], runtime_dir: Path
+) -> None:
+    suite.write(SOURCE)
+    ended = suite.run(*lying)
+    assert ended.returncode == 1
+    assert "2 passed, 2 errors" in ended.stdout
+    assert "SafeStateUnconfirmed" in ended.stdout
+    assert "smu: off UNCONFIRMED after 3 attempts (:OUTP? answered '1')" in ended.stdout
+    assert "must not be reached" not in ended.stdout
+    assert left_behind(runtime_dir) == []
+
+
+def test_off_is_tried_three_times(suite: Suite, lying: list[str], witness: Witness) -> None:
+    suite.write("def test_it(instrument):\n    assert not instrument.estop().confirmed\n")
+    suite.run(*lying)
+    assert [m for m in witness.messages() if m == ":OUTP OFF"][:3] == [":OUTP OFF"] * 3
+
+
+def test_a_run_that_only_passes_is_not_green(suite: Suite, lying: list[str]) -> None:
+    suite.write("def test_it(instrument):\n    instrument.write(':OUTP ON')\n")
+    ended = suite.run(*lying, "-o", "safetyq_scope=session")
+    assert ended.returncode == 1
+    assert "UNCONFIRMED" in ended.stdout
+
+
+def test_the_death_of_the_test_process_says_unconfirmed_too(suite: Suite, lying: list[str]) -> None:
+    suite.write(
+        "import os\ndef test_it(instrument):\n    instrument.write(':OUTP ON')\n    os._exit(0)\n"
+    )
+    ended = suite.run(*lying)
+    assert "off UNCONFIRMED" in ended.stderr
+
+
+def test_the_supervisors_death_fails_the_run(suite: Suite) -> None:
+    suite.write(
+        "import os, signal\n"
+        "from pytest_safetyq.bench import endpoint\n"
+        "def test_it(instrument):\n"
+        "    (found,) = endpoint.discover()\n"
+        "    os.kill(found.pid, signal.SIGTERM if os.name == 'nt' else signal.SIGKILL)\n"
+    )
+    ended = suite.run()
+    assert ended.returncode == 1
+    assert "the connection to the supervisor is lost" in ended.stdout
+    assert "INTERNALERROR" not in ended.stdout
