@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Suite, left_behind
+from projects import Suite, left_behind
 
 USES = "def test_it(instrument):\n    pass\n"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Suite, Witness, left_behind
+from projects import Suite, Witness, left_behind
 
 BEGINNING = """
 import ctypes, os, signal, sys, time
@@ -204,9 +203,7 @@ def test_second(instrument):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is a signal of Unix here")
-def test_a_real_interrupt_leaves_the_output_off(
-    suite: Suite, witness: Witness, run_tests: Callable[..., object]
-) -> None:
+def test_a_real_interrupt_leaves_the_output_off(suite: Suite, witness: Witness) -> None:
     suite.write(BEGINNING + f"    os.kill(os.getpid(), {int(signal.SIGINT)})\n    time.sleep(10)")
     ended = suite.run()
     assert ended.returncode == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-from conftest import Suite, Witness
+from projects import Suite, Witness
 
 
 def test_without_a_word_the_bench_is_simulated_and_says_so(suite: Suite) -> None:

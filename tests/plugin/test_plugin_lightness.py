@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Suite
+from projects import Suite
 
 HEAVY = ("pyvisa", "asyncio", "yaml", "msgspec", "serial", "filelock", "sim_instruments")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Suite, Witness, left_behind
+from projects import Suite, Witness, left_behind
 
 from sim_instruments import BENCH_YAML
 

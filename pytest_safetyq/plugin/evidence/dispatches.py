@@ -18,7 +18,6 @@ COMMAND_WIDTH = 40
 """How many characters of a command `sample_table` prints at most."""
 
 HEAD = ("instrument", "command", "submitted ms", "latency ms", "bound ms", "outcome")
-TEXT_COLUMNS = (0, 1, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,27 +131,10 @@ def sample_table(records: Sequence[TransactionRecord]) -> list[str]:
         return []
     first_s = min(record.submitted_s for record in records)
     shown = slowest(records, TABLE_ROWS)
-    lines = aligned([HEAD, *(_row(record, first_s) for record in shown)], TEXT_COLUMNS)
+    lines = _aligned([HEAD, *(_row(record, first_s) for record in shown)])
     if left_out := len(records) - len(shown):
         lines.append(f"... and {left_out} more, none of them slower")
     return lines
-
-
-def aligned(rows: Sequence[Sequence[str]], text_columns: Sequence[int]) -> list[str]:
-    """Return one line for each row, with its cells in columns.
-
-    Args:
-        rows: The cells; the same number in each row.
-        text_columns: The columns that begin at the left; the others end at the right.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in text_columns else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _summary(
@@ -185,6 +167,16 @@ def _row(record: TransactionRecord, first_s: float) -> tuple[str, ...]:
         _exact_ms(record.bound_s),
         record.outcome,
     )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return one line for each row; text begins at the left of its column, numbers end right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(_padded, HEAD, row, widths)).rstrip() for row in rows]
+
+
+def _padded(head: str, cell: str, width: int) -> str:
+    return cell.rjust(width) if head.endswith(" ms") else cell.ljust(width)
 
 
 def _exact_ms(seconds: float | None) -> str:

@@ -51,7 +51,7 @@ PAGE = Template("""<!DOCTYPE html>
   --paper: #16191c; --line: #343b42; --good: #6cc58a; --bad: #ff8a80; --real: #f0b060;
   --bar: #7fa6d0; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 72rem; margin: 2rem auto; padding: 0 1.5rem; }
+  max-width: 82rem; margin: 2rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
 h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; } p { margin: .3rem 0; }
 .verdict { border-left: .4rem solid; padding: .5rem 1rem; margin: 1.2rem 0; }
@@ -62,7 +62,7 @@ h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; } p { margin: .3rem 0; }
 .REAL { color: var(--real); } .SIMULATED { color: var(--soft); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .9rem .25rem 0;
+th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; font-size: .85rem; color: var(--soft); white-space: nowrap; }
 .n { text-align: right; white-space: nowrap; }
@@ -153,7 +153,8 @@ def _headline(run: RunEvidence) -> str:
         return f"{len(unsafe)} UNCONFIRMED"
     if not any(test.estops for test in run.tests):
         return "No safe state was asked for"
-    return "All CONFIRMED"
+    over = sum(map(is_over_bound, safety_dispatches(records_of(run))))
+    return f"All CONFIRMED, {over} OVER BOUND" if over else "All CONFIRMED"
 
 
 def _verdict(run: RunEvidence) -> Html:
@@ -165,14 +166,14 @@ def _verdict(run: RunEvidence) -> Html:
         f'<div class="verdict {"bad" if unsafe or over else "good"}">'
         f"<strong>{_text(_headline(run))}</strong>"
         f"{f'<ul>{items}</ul>' if unsafe else ''}"
-        f"<p><span>{_text(_counts(run))}; {len(sent)} safety dispatches, {kept}.</span></p></div>"
+        f"<p><span>{_text(_counts(run))}; safety dispatches: {len(sent)}, {kept}.</span></p></div>"
     )
 
 
 def _counts(run: RunEvidence) -> str:
     outcomes = Counter(run.outcomes.get(test.nodeid, "unknown") for test in run.tests)
     listed = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
-    return f"{len(run.tests)} tests used the bench" + (f" ({listed})" if listed else "")
+    return f"Tests that used the bench: {listed or 'none'}"
 
 
 def _instruments(instruments: Sequence[InstrumentSummary]) -> Html:
@@ -207,13 +208,13 @@ def _tests(run: RunEvidence) -> Html:
 
 def _test(test: TestEvidence, outcome: str) -> Html:
     sent = safety_dispatches(test.records)
-    safe = all(report.confirmed for report in test.estops) and not any(map(is_over_bound, sent))
-    marks = [_badge(outcome, {"passed": "good", "failed": "bad"}.get(outcome, "soft"))]
-    if not safe:
-        marks.append(_passing("look here", good=False))
+    alarms = [] if all(report.confirmed for report in test.estops) else ["UNCONFIRMED"]
+    alarms += ["OVER BOUND"] if any(map(is_over_bound, sent)) else []
+    kind = {"passed": "good", "failed": "bad"}.get(outcome, "soft")
+    marks = [_badge(outcome, kind), *(_passing(alarm, good=False) for alarm in alarms)]
+    opened = " open" if alarms or outcome == "failed" else ""
     return Html(
-        f"<details{'' if safe and outcome != 'failed' else ' open'}>"
-        f"<summary>{' '.join(marks)} {_code(test.nodeid)}</summary>\n<div>"
+        f"<details{opened}><summary>{' '.join(marks)} {_code(test.nodeid)}</summary>\n<div>"
         f"{_join(map(_estop, test.estops))}{_dispatches(sent)}</div></details>"
     )
 
@@ -267,7 +268,7 @@ def _bar(record: TransactionRecord) -> Html:
     over, latency = is_over_bound(record), latency_s(record)
     # Within the slack a latency may exceed its bound, and a bound may be zero.
     share = 1.0 if over or latency >= record.bound_s else latency / record.bound_s
-    words = "OVER BOUND" if over else f"{share:.2%}"
+    words = "OVER BOUND" if over else f"{share:.3%}"
     return Html(
         '<svg width="100" height="8" aria-hidden="true"><rect class="track" width="100"'
         f' height="8"/><rect class="{"over" if over else "kept"}" width="{max(1, share * 100):.1f}"'

@@ -1,12 +1,13 @@
 """What the run comes down to: one line for each instrument, one for each that isn't safe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_safetyq.plugin.evidence.dispatches import DispatchSummary, aligned, ms, summarise
+from pytest_safetyq.plugin.evidence.dispatches import DispatchSummary, ms, summarise
 from pytest_safetyq.plugin.evidence.model import InstrumentEvidence, RunEvidence
 from pytest_safetyq.scheduling import TransactionRecord
 
-TEXT_COLUMNS = (0, 1, 2, 8, 9)
+LABELS = ("", "", "", "safety dispatches", "p50", "p99", "max", "bound", "", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,30 +62,33 @@ def unconfirmed(run: RunEvidence) -> list[str]:
 
 def summary_lines(run: RunEvidence) -> list[str]:
     """Return the lines for the terminal; none for a run that used no instrument."""
-    instruments = instrument_summaries(run)
-    lines = aligned([_row(one) for one in instruments], TEXT_COLUMNS) if instruments else []
+    columns = list(zip(*map(_row, instrument_summaries(run)), strict=True))
+    labelled = [_column(*pair) for pair in zip(LABELS, columns, strict=True)] if columns else []
+    lines = ["  ".join(cells).rstrip() for cells in zip(*labelled, strict=True)]
     return lines + [f"UNCONFIRMED  {what}" for what in unconfirmed(run)]
 
 
+def _column(label: str, cells: Sequence[str]) -> list[str]:
+    """Return the cells of one column with the same width; what has a label is a number."""
+    width = max(map(len, cells))
+    if label:
+        return [f"{label} {cell.rjust(width)}" for cell in cells]
+    return [cell.ljust(width) for cell in cells]
+
+
 def _row(instrument: InstrumentSummary) -> tuple[str, ...]:
+    sent = instrument.dispatches
+    resource = "-" if instrument.opened is None else instrument.opened.resource
+    known = (instrument.name, resource, instrument.kind)
+    if sent is None:
+        return (*known, "0", "-", "-", "-", "-", "-", "")
     return (
-        instrument.name,
-        "-" if instrument.opened is None else instrument.opened.resource,
-        instrument.kind,
-        *_dispatch_cells(instrument.dispatches),
-    )
-
-
-def _dispatch_cells(dispatches: DispatchSummary | None) -> tuple[str, ...]:
-    if dispatches is None:
-        return ("safety dispatches 0", "", "", "", "", "", "")
-    repeats = f"{dispatches.coalesced} coalesced" if dispatches.coalesced else ""
-    return (
-        f"safety dispatches {dispatches.n}",
-        f"p50 {ms(dispatches.p50_s)}",
-        f"p99 {ms(dispatches.p99_s)}",
-        f"max {ms(dispatches.max_s)}",
-        f"bound {ms(dispatches.bound_s)}",
-        dispatches.verdict,
-        repeats,
+        *known,
+        str(sent.n),
+        ms(sent.p50_s),
+        ms(sent.p99_s),
+        ms(sent.max_s),
+        ms(sent.bound_s),
+        sent.verdict,
+        f"{sent.coalesced} coalesced" if sent.coalesced else "",
     )
