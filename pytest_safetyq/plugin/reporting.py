@@ -11,7 +11,7 @@ from pytest_safetyq.plugin.distributed import EVIDENCE, UNCONFIRMED
 from pytest_safetyq.plugin.evidence.model import RunEvidence, TestEvidence
 from pytest_safetyq.plugin.evidence.summary import summary_lines
 from pytest_safetyq.plugin.evidence.trace import write_trace
-from pytest_safetyq.plugin.evidence.writers import writer_for
+from pytest_safetyq.plugin.evidence.writers import Writer, check_place, writer_for
 
 
 class Reporting:
@@ -26,12 +26,17 @@ class Reporting:
     """
 
     def __init__(self, config: pytest.Config, evidence: RunEvidence) -> None:
-        self._config = config
         self._evidence = evidence
+        self._unwritten: list[str] = []
+        self._writers: list[tuple[Writer, Path]] = []
+        trace = config.getoption("safetyq_trace")
         try:
-            self._writers = [
-                (writer_for(file), Path(file)) for file in options.report_files(config)
-            ]
+            for file in options.report_files(config):
+                # Absolute: a test may leave the process in another folder.
+                self._writers.append((writer_for(file), Path(file).absolute()))
+            if trace:
+                check_place("--safetyq-trace", trace)
+                self._writers.append((write_trace, Path(trace).absolute()))
         except ValueError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -51,21 +56,22 @@ class Reporting:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports; a run that isn't safe has failed."""
-        if self._evidence.unconfirmed and session.exitstatus in (
+        """Write the reports; a run that isn't safe, or whose evidence is lost, has failed."""
+        for write, path in self._writers:
+            try:
+                write(self._evidence, path)
+            except (OSError, UnicodeError) as error:
+                self._unwritten.append(f"{path} could not be written: {error}")
+        failed = bool(self._evidence.unconfirmed or self._unwritten)
+        if failed and session.exitstatus in (
             pytest.ExitCode.OK,
             pytest.ExitCode.NO_TESTS_COLLECTED,
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        for write, path in self._writers:
-            write(self._evidence, path)
-        trace = self._config.getoption("safetyq_trace")
-        if trace:
-            write_trace(self._evidence, Path(trace))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section with the safety dispatches."""
-        lines = summary_lines(self._evidence)
+        lines = [*summary_lines(self._evidence), *self._unwritten]
         if lines:
             terminalreporter.section("safetyq")
             for line in lines:

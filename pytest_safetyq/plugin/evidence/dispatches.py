@@ -30,7 +30,7 @@ class DispatchSummary:
         p50_s: Their median latency, nearest rank.
         p99_s: The 99th percentile of the latency, nearest rank.
         max_s: The longest latency.
-        bound_s: The bound of the one that came closest to its own, or went furthest beyond.
+        bound_s: The bound of the slowest; of several as slow, the least.
         over_bound: How many took longer than their own bound and the slack.
         coalesced: How many repeats shared the outcome of another instead of being sent.
     """
@@ -141,14 +141,14 @@ def _summary(
     instrument: str, sent: Sequence[TransactionRecord], coalesced: int, slack_s: float
 ) -> DispatchSummary:
     latencies = Distribution.of(map(latency_s, sent))
-    tightest = max(sent, key=lambda record: latency_s(record) - record.bound_s)
+    slowest_of_all = max(sent, key=lambda record: (latency_s(record), -record.bound_s))
     return DispatchSummary(
         instrument=instrument,
         n=latencies.n,
         p50_s=latencies.p50,
         p99_s=latencies.p99,
         max_s=latencies.max,
-        bound_s=tightest.bound_s,
+        bound_s=slowest_of_all.bound_s,
         over_bound=sum(is_over_bound(record, slack_s) for record in sent),
         coalesced=coalesced,
     )

@@ -11,7 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import NewType
 
-from pytest_safetyq.bench.reports import EStopReport, EStopStep
+from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, EStopReport, EStopStep
+from pytest_safetyq.plugin.evidence.atomic import replace_file
 from pytest_safetyq.plugin.evidence.dispatches import (
     command_text,
     is_over_bound,
@@ -20,7 +21,6 @@ from pytest_safetyq.plugin.evidence.dispatches import (
     safety_dispatches,
     slowest,
 )
-from pytest_safetyq.plugin.evidence.json_report import replace_file
 from pytest_safetyq.plugin.evidence.model import RunEvidence, TestEvidence
 from pytest_safetyq.plugin.evidence.summary import (
     InstrumentSummary,
@@ -34,6 +34,8 @@ Html = NewType("Html", str)
 
 DISPATCHES_SHOWN = 100
 """How many dispatches of one test are listed at most; the JSON report has them all."""
+
+SLACK = f"{DISPATCH_SLACK_S * 1000:g} ms"
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -80,8 +82,9 @@ $verdict
 <h2>Instruments</h2>
 $instruments
 <p class="soft">Latency: from the submission of a safety command to its first byte on the
-link. Every dispatch has its own bound, computed when it was submitted; shown is the bound of
-the one that came closest to it. p50 and p99 are nearest rank.</p>
+link. Every dispatch has its own bound on the wait for the link, computed when it was submitted,
+0 when the link is idle; the processes may take $slack more. Shown is the bound of the
+slowest dispatch. p50 and p99 are nearest rank.</p>
 <h2>Tests</h2>
 $tests
 </body>
@@ -100,6 +103,7 @@ def write_html(run: RunEvidence, path: Path) -> None:
         origin=_text(f"Run of {run.started}, pytest-safetyq {run.version}"),
         verdict=_verdict(run),
         instruments=_instruments(instrument_summaries(run)),
+        slack=SLACK,
         tests=_tests(run),
     )
     replace_file(path, page.encode())
@@ -160,7 +164,7 @@ def _headline(run: RunEvidence) -> str:
 def _verdict(run: RunEvidence) -> Html:
     unsafe, sent = unconfirmed(run), safety_dispatches(records_of(run))
     over = sum(map(is_over_bound, sent))
-    kept = f"{over} OVER BOUND" if over else "none over its own bound"
+    kept = f"{over} OVER BOUND" if over else f"none over its own bound and {SLACK}"
     items = "".join(f"<li>{_text(what)}</li>" for what in unsafe)
     return Html(
         f'<div class="verdict {"bad" if unsafe or over else "good"}">'
@@ -243,7 +247,7 @@ def _step(step: EStopStep) -> list[Html]:
 def _dispatches(sent: Sequence[TransactionRecord]) -> Html:
     if not sent:
         return Html("<p>No safety command was sent.</p>")
-    head = ["instrument", "command", "outcome", "latency:", "bound:", "share of the bound"]
+    head = ["instrument", "command", "outcome", "latency:", "bound:", f"of bound + {SLACK}"]
     shown = slowest(sent, DISPATCHES_SHOWN)
     left_out = len(sent) - len(shown)
     note = f"<p>{left_out} more were sent, none of them slower.</p>" if left_out else ""
@@ -264,10 +268,9 @@ def _dispatch(record: TransactionRecord) -> list[Html]:
 
 
 def _bar(record: TransactionRecord) -> Html:
-    """Return a bar whose grey length is the bound; what is over it fills it, in red."""
-    over, latency = is_over_bound(record), latency_s(record)
-    # Within the slack a latency may exceed its bound, and a bound may be zero.
-    share = 1.0 if over or latency >= record.bound_s else latency / record.bound_s
+    """Return a bar whose grey length is what is allowed; what is over it fills it, in red."""
+    over = is_over_bound(record)
+    share = 1.0 if over else latency_s(record) / (record.bound_s + DISPATCH_SLACK_S)
     words = "OVER BOUND" if over else f"{share:.3%}"
     return Html(
         '<svg width="100" height="8" aria-hidden="true"><rect class="track" width="100"'

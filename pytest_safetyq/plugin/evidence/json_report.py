@@ -1,11 +1,12 @@
 """The evidence as JSON: all of it, for other programs."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from pytest_safetyq.bench.reports import DISPATCH_SLACK_S
+from pytest_safetyq.plugin.evidence.atomic import replace_file
 from pytest_safetyq.plugin.evidence.dispatches import summarise
 from pytest_safetyq.plugin.evidence.model import RunEvidence
 from pytest_safetyq.plugin.evidence.summary import records_of
@@ -22,6 +23,7 @@ def write_json(run: RunEvidence, path: Path) -> None:
     - ``schema``: `SCHEMA`.
     - ``payload_encoding``: ``latin-1``. A payload is text in which each character is one
       byte, so ``payload.encode("latin-1")`` gives exactly what was sent.
+    - ``slack_s``: what a dispatch may take beyond its bound before it counts as over it.
     - ``summary``: the safety dispatches of each instrument, a `DispatchSummary`.
 
     Times are seconds; one that is infinite or not a number is ``null``.
@@ -30,22 +32,6 @@ def write_json(run: RunEvidence, path: Path) -> None:
         OSError: The file can't be written; one that was there before is as it was.
     """
     replace_file(path, msgspec.json.format(msgspec.json.encode(_document(run)), indent=2))
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` such that nobody ever finds half of it there.
-
-    Raises:
-        OSError: The file can't be written; one that was there before is as it was.
-    """
-    # In the same folder: only within one file system is a replacement a single step.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _document(run: RunEvidence) -> dict[str, Any]:
@@ -57,6 +43,7 @@ def _document(run: RunEvidence) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "payload_encoding": "latin-1",
+        "slack_s": DISPATCH_SLACK_S,
         "summary": msgspec.to_builtins(summarise(records_of(run))),
         **evidence,
     }

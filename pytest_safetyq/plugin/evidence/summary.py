@@ -33,10 +33,11 @@ class InstrumentSummary:
 def instrument_summaries(run: RunEvidence) -> list[InstrumentSummary]:
     """Return the instruments of the run in the order in which tests used them."""
     opened = {one.name: one for test in run.tests for one in test.instruments}
-    dispatches = {one.instrument: one for one in summarise(records_of(run))}
+    records = records_of(run)
+    dispatches = {one.instrument: one for one in summarise(records)}
     return [
         InstrumentSummary(name=name, opened=opened.get(name), dispatches=dispatches.get(name))
-        for name in dict.fromkeys([*opened, *dispatches])
+        for name in dict.fromkeys([*opened, *(record.instrument for record in records)])
     ]
 
 

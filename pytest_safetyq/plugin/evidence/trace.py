@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from pytest_safetyq.plugin.evidence.atomic import replace_file
 from pytest_safetyq.plugin.evidence.dispatches import by_instrument, command_text
-from pytest_safetyq.plugin.evidence.json_report import replace_file
 from pytest_safetyq.plugin.evidence.model import RunEvidence
 from pytest_safetyq.plugin.evidence.summary import instrument_summaries, records_of
 from pytest_safetyq.scheduling import Priority, TransactionRecord
@@ -23,7 +23,7 @@ from pytest_safetyq.scheduling import Priority, TransactionRecord
 Event = dict[str, Any]
 
 MOMENTS = ("coalesced", "refused")
-"""The outcomes that are drawn as a moment: such a command has no place in the queue."""
+"""The outcomes that are drawn as a moment, at the submission: nothing was sent for them."""
 
 THREADS_PER_PRIORITY = 10_000
 """Numbers set aside for the threads of one priority; far more than commands can wait."""
@@ -115,7 +115,7 @@ class _Process:
 
     def _on_the_wire(self, records: list[TransactionRecord], priority: Priority) -> Iterator[Event]:
         for record in records:
-            if record.dispatched_s is None or record.outcome in MOMENTS:
+            if record.dispatched_s is None:
                 continue
             # What never finished is drawn as far as it is known to have got.
             known_s = (record.finished_s, record.written_s, record.dispatched_s)

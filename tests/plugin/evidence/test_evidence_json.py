@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from test_evidence_samples import any_record, empty_run, estop, run_of, sample
 
 from pytest_safetyq import TransactionRecord
-from pytest_safetyq.plugin.evidence.json_report import replace_file, write_json
+from pytest_safetyq.plugin.evidence.atomic import replace_file
+from pytest_safetyq.plugin.evidence.json_report import write_json
 from pytest_safetyq.plugin.evidence.model import RunEvidence
 
 
@@ -47,6 +48,7 @@ def test_an_empty_run_is_a_report_too(tmp_path: Path) -> None:
     assert list(document) == [
         "schema",
         "payload_encoding",
+        "slack_s",
         "summary",
         "started",
         "version",
@@ -55,6 +57,7 @@ def test_an_empty_run_is_a_report_too(tmp_path: Path) -> None:
         "unconfirmed",
     ]
     assert document["schema"] == 1
+    assert document["slack_s"] == 0.005
 
 
 def test_a_payload_is_text_of_one_character_a_byte(tmp_path: Path) -> None:

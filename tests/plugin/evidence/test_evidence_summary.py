@@ -23,7 +23,7 @@ def test_one_line_for_each_instrument_aligned() -> None:
         "laser  GPIB0::5::INSTR  REAL       safety dispatches 1  p50  300 ms  p99  300 ms"
         "  max  300 ms  bound  200 ms  OVER BOUND",
         "psu    GPIB0::5::INSTR  SIMULATED  safety dispatches 0  p50       -  p99       -"
-        "  max       -  bound       -",
+        "  max       -  bound       -  -",
     ]
 
 
