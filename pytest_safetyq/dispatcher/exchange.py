@@ -44,6 +44,8 @@ class Exchange:
 
     def __init__(self, link: Link, delay_s: float) -> None:
         self._link = link
+        # Asked once: looking a protocol up takes as long as the rest of a transaction.
+        self._deadline_link = link if isinstance(link, DeadlineLink) else None
         self._delay_s = delay_s
         self._owed = 0
         self._stray: asyncio.Task[Any] | None = None
@@ -92,8 +94,8 @@ class Exchange:
         """
         self.dispatched_s = self.written_s = None
         self._owed += expects_reply
-        if isinstance(self._link, DeadlineLink):
-            self._link.deadline_s = time.monotonic() + budget_s
+        if self._deadline_link is not None:
+            self._deadline_link.deadline_s = time.monotonic() + budget_s
         try:
             reply = await self._within(self._converse(payload, expects_reply), budget_s)
         except BaseException as error:
@@ -155,12 +157,18 @@ class Exchange:
         A timeout around the call itself would wait for as long as the call refuses to be
         cancelled; and a cancellation meant for the caller could be swallowed in it.
         """
-        task = asyncio.create_task(call)
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        task = loop.create_task(_then_set(call, over))
+        timer = loop.call_later(budget_s, _set, over)
+        task.add_done_callback(lambda _: _set(over))  # it may be cancelled before it begins
         try:
-            await asyncio.wait({task}, timeout=budget_s)
+            await over
         except asyncio.CancelledError:
             await self._abandon(task)
             raise
+        finally:
+            timer.cancel()
         if not task.done():
             await self._abandon(task)
             raise TimeoutError
@@ -194,3 +202,17 @@ class Exchange:
     def _overdue(self, payload: bytes, budget_s: float) -> str:
         stage = "was not written" if self.written_s is None else "got no reply"
         return f"{payload!r} {stage} within its budget of {budget_s:g} s"
+
+
+async def _then_set(call: Coroutine[Any, Any, T], over: asyncio.Future[None]) -> T:
+    """Await ``call``, and set ``over`` a turn of the loop before a done-callback could."""
+    try:
+        return await call
+    finally:
+        _set(over)
+
+
+def _set(event: asyncio.Future[None]) -> None:
+    """Set ``event``, unless it is set already."""
+    if not event.done():
+        event.set_result(None)

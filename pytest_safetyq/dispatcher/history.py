@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.scheduling import Command, Outcome, Priority, TransactionRecord
 
 Listener = Callable[[TransactionRecord], None]
@@ -81,24 +82,23 @@ class StormLog:
 
     def __init__(self, instrument: str) -> None:
         self._instrument = instrument
-        self._counts: dict[int, int] = {}
-        self._told: Command | None = None
         self.total = 0
 
     def repeated(self, twin: Command) -> None:
         """Count one repeat of ``twin`` that was coalesced."""
-        self._counts[id(twin)] = self._counts.get(id(twin), 0) + 1
+        twin.ticket.repeats += 1
         self.total += 1
 
     def over(self, twin: Command) -> None:
         """Log how often ``twin`` was repeated since this was last said."""
-        count = self._counts.pop(id(twin), 0)
-        if count:
+        reply: Reply = twin.ticket
+        if reply.repeats:
             log.log(
-                logging.INFO if self._told is twin else logging.WARNING,
+                logging.INFO if reply.storm_told else logging.WARNING,
                 "%s: SAFETY command %r was repeated %d times and sent once",
                 self._instrument,
                 twin.cmd_id,
-                count,
+                reply.repeats,
             )
-            self._told = twin
+            reply.storm_told = True
+            reply.repeats = 0

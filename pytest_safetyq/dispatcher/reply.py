@@ -17,11 +17,15 @@ class Reply(asyncio.Future[bytes]):
         on_cancel: Called when it is cancelled.
         record: How the command went; there when the future is done.
         outcome: What it was settled with, also if its owner had cancelled it by then.
+        repeats: How many repeats were coalesced with it and not yet told.
+        storm_told: Whether it was told already that there are any.
     """
 
     on_cancel: Callable[[], None] | None = None
     record: TransactionRecord | None = None
     outcome: bytes | BaseException | None = None
+    repeats: int = 0
+    storm_told: bool = False
 
     def cancel(self, msg: Any = None) -> bool:
         """Cancel, and withdraw the command if it still waits."""
