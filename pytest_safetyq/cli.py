@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_safetyq.bench.commands import Verdict, check_lines, estop_lines, list_lines
 from pytest_safetyq.bench.profiles import profile_names, shipped_profile
-from pytest_safetyq.bench.selection import Selection, Wish, select
+from pytest_safetyq.bench.selection import Wish, select
 from pytest_safetyq.errors import SafetyError
 
 
@@ -61,14 +61,14 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    selection = _selection(options)
+    selection = select(_wish(options))
     names = selection.named or tuple(selection.specs)
     return _print(check_lines([selection.specs[name] for name in names]))
 
 
 def _estop(options: argparse.Namespace) -> int:
-    wished = options.bench or options.instrument
-    specs = _selection(options).specs.values() if wished else ()
+    wish = _wish(options)
+    specs = select(wish).specs.values() if wish.bench or wish.instruments else ()
     return _print(estop_lines(list(specs)))
 
 
@@ -82,16 +82,16 @@ def _models(options: argparse.Namespace) -> int:
     return 0
 
 
-def _selection(options: argparse.Namespace) -> Selection:
+def _wish(options: argparse.Namespace) -> Wish:
+    """Return what the user has named, on the command line or else in the environment."""
     bench = options.bench or os.environ.get("SAFETYQ_BENCH")
-    wish = Wish(
-        instruments=options.instrument,
+    return Wish(
+        instruments=options.instrument or os.environ.get("SAFETYQ_INSTRUMENT", "").split(),
         bench=Path(bench) if bench else None,
         visa=options.visa,
-        default_visa=os.environ.get("PYVISA_LIBRARY"),
+        default_visa=os.environ.get("PYVISA_LIBRARY") or None,
         model=options.model,
     )
-    return select(wish)
 
 
 def _print(verdicts: Iterable[Verdict]) -> int:

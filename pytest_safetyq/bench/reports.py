@@ -18,7 +18,8 @@ class EStopStep:
         command: The command, without terminator.
         reply: What the instrument answered, or None.
         error: Why it failed, or None.
-        dispatch_latency_s: From the E-stop to the first byte of this command, or None.
+        dispatch_latency_s: From the request (the first command) or from the submission of
+            this command (the others) to its first byte; None if it was never sent.
         bound_s: The bound computed when this command was submitted.
     """
 
@@ -86,6 +87,20 @@ def bench_report(reports: Sequence[EStopReport], reason: str) -> EStopReport:
         steps=tuple(step for report in reports for step in report.steps),
         reason=reason,
         by_instrument={report.instrument: report for report in reports},
+    )
+
+
+def unreported(instrument: str, reason: str) -> EStopReport:
+    """Return the report of an E-stop of which nothing came back: unconfirmed."""
+    return EStopReport(
+        instrument=instrument,
+        confirmed=False,
+        dispatch_latency_s=None,
+        confirmed_latency_s=None,
+        bound_s=0.0,
+        attempts=0,
+        steps=(),
+        reason=reason,
     )
 
 

@@ -77,7 +77,8 @@ def select(wish: Wish) -> Selection:
     """
     bench = _bench(wish)
     specs = {} if bench is None else _specs_of(bench, wish)
-    named = [_named(text, specs, wish) for text in wish.instruments]
+    library = wish.visa or (bench.visa if bench else None) or wish.default_visa or ""
+    named = [_named(text, specs, wish, library) for text in wish.instruments]
     chosen = {spec.name: spec for spec in named}
     if len(chosen) < len(named):
         twice = next(s.name for s in named if sum(o.name == s.name for o in named) > 1)
@@ -111,8 +112,15 @@ def _specs_of(bench: BenchConfig, wish: Wish) -> dict[str, InstrumentSpec]:
     }
 
 
-def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish) -> InstrumentSpec:
-    """Return the instrument that one ``--instrument`` names."""
+def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish, library: str) -> InstrumentSpec:
+    """Return the instrument that one ``--instrument`` names.
+
+    Args:
+        text: ``[NAME=]RESOURCE``, or a name.
+        specs: The instruments of the bench.
+        wish: What the user has named besides.
+        library: The VISA library of an instrument that the bench doesn't have.
+    """
     if text in specs:
         return specs[text]
     match = _NAMED.fullmatch(text)
@@ -131,7 +139,7 @@ def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish) -> Instrumen
     return InstrumentSpec(
         name=name or resource,
         resource=resource,
-        library=library_path(wish.visa or wish.default_visa or ""),
+        library=library_path(library),
         model=model,
         profile=profile,
     )

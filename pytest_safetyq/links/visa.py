@@ -78,11 +78,6 @@ class VisaLink:
             ) from error
         return self
 
-    def adopt(self, *, write_terminator: bytes, device_clear: bool) -> None:
-        """Take over what is known only since the instrument has said who it is."""
-        self._write_terminator = write_terminator
-        self._device_clear = device_clear
-
     async def write(self, payload: bytes, /) -> None:
         """Send one message, with its terminator unless it is `RawBytes`."""
         self._raw = isinstance(payload, RawBytes)

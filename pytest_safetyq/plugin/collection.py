@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_safetyq.plugin import fixtures, markers
+from pytest_safetyq.plugin import fixtures, markers, options
 from pytest_safetyq.plugin.state import runtime_of
 
 if TYPE_CHECKING:
     from pytest_safetyq.plugin.runtime import Runtime
 
+_SELECTED = fixtures.NAMES - {"instruments", "async_instruments"}
 _MARKERS = ("instrument", "safety_latency", "hardware", "simulated")
 
 
@@ -45,11 +46,26 @@ def _check(item: pytest.Item, runtime: Runtime) -> None:
     names = markers.instrument_names(item)
     for name in names:
         _require_known(item, name, list(specs))
+    _require_selectable(item, names)
     simulated = [specs[name].simulated for name in names or [runtime.selection.first]]
     if item.get_closest_marker("hardware") and any(simulated):
         item.add_marker(pytest.mark.skip(reason="needs hardware, and the instrument is simulated"))
     if item.get_closest_marker("simulated") and not all(simulated):
         item.add_marker(pytest.mark.skip(reason="needs a simulation, and the instrument is real"))
+
+
+def _require_selectable(item: pytest.Item, names: list[str]) -> None:
+    """Refuse a marker that would be ignored: in a wider scope many tests share one handle."""
+    scope = options.safe_state_scope(item.config)
+    if not names or scope == "function" or _SELECTED.isdisjoint(getattr(item, "fixturenames", ())):
+        return
+    module = item.getparent(pytest.Module) if scope == "module" else None
+    if module is None or markers.instrument_names(module) != names:
+        place = "on the module (pytestmark)" if scope == "module" else "nowhere in this scope"
+        raise pytest.UsageError(
+            f"{markers.where(item)}: with safetyq_scope = {scope} the marker instrument can stand"
+            f' {place}; in a test write instruments["{names[0]}"]'
+        )
 
 
 def _require_known(item: pytest.Item, name: str, known: list[str]) -> None:

@@ -53,18 +53,18 @@ def latency_marks(item: pytest.Item) -> list[SafetyLatency]:
     return [_latency(item, mark) for mark in item.iter_markers("safety_latency")]
 
 
-def instrument_names(item: pytest.Item) -> list[str]:
-    """Return the names in the closest ``instrument`` marker of ``item``.
+def instrument_names(node: pytest.Collector | pytest.Item) -> list[str]:
+    """Return the names in the closest ``instrument`` marker of a test or a module.
 
     Raises:
         pytest.UsageError: It has not the right form.
     """
-    mark = item.get_closest_marker("instrument")
+    mark = node.get_closest_marker("instrument")
     if mark is None:
         return []
     names = [name for name in mark.args if isinstance(name, str)]
     if mark.kwargs or not mark.args or len(names) < len(mark.args):
-        raise _wrong(item, f"the marker instrument{_shown(mark)} has no name", _INSTRUMENT_FORM)
+        raise _wrong(node, f"the marker instrument{_shown(mark)} has no name", _INSTRUMENT_FORM)
     return names
 
 
@@ -117,13 +117,15 @@ _RULES: Iterable[tuple[str, Callable[[Any], bool], str]] = (
 )
 
 
-def _wrong(item: pytest.Item, what: str, form: str) -> pytest.UsageError:
-    return pytest.UsageError(f"{where(item)}: {what}; write {form}")
+def _wrong(node: pytest.Collector | pytest.Item, what: str, form: str) -> pytest.UsageError:
+    return pytest.UsageError(f"{where(node)}: {what}; write {form}")
 
 
-def where(item: pytest.Item) -> str:
-    """Return file, line and name of a test."""
-    path, line, name = item.location
+def where(node: pytest.Collector | pytest.Item) -> str:
+    """Return file, line and name of a test; of a module its path."""
+    if not isinstance(node, pytest.Item):
+        return node.nodeid
+    path, line, name = node.location
     return f"{path}:{(line or 0) + 1}: {name}"
 
 

@@ -8,7 +8,6 @@ import inspect
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,9 +131,13 @@ def uses_taken_option(taken: TakenOption, args: Iterable[str]) -> str | None:
     """Return what to say if the user gave ``--instrument`` to the plugin that has taken it."""
     if not any(arg == "--instrument" or arg.startswith("--instrument=") for arg in args):
         return None
+    if taken.by.endswith("conftest.py"):
+        remedy = "rename it there"
+    else:
+        remedy = f"disable that plugin with -p no:{taken.by}"
     return (
-        f"--instrument is an option of the plugin {taken.by!r}; disable that with"
-        f" -p no:{taken.by}, or write --safetyq-instrument, which means the same"
+        f"--instrument is an option of {taken.by!r}; {remedy}, or write --safetyq-instrument,"
+        " which is ours"
     )
 
 
@@ -145,7 +148,7 @@ def instruments_named(config: pytest.Config) -> Sequence[str]:
         return given
     environment = os.environ.get("SAFETYQ_INSTRUMENT")
     if environment and environment.strip():
-        return shlex.split(environment)
+        return environment.split()  # no resource name has a space in it
     return [str(line) for line in config.getini("safetyq_instrument")]
 
 

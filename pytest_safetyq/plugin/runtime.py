@@ -15,6 +15,7 @@ from pytest_safetyq.bench import (
     Safety,
 )
 from pytest_safetyq.bench.config import BenchFileError
+from pytest_safetyq.bench.reports import unreported
 from pytest_safetyq.bench.selection import Selection, SelectionError, Wish, select
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.errors import LinkLost, SafetyError
@@ -187,7 +188,7 @@ class Runtime:
             records = self._bench.records
         except LinkLost as error:
             self._unconfirmed(f"the bench during {nodeid}: {error}")
-            return None
+            records = []
         if not records and not self._estops:
             return None
         return TestEvidence(
@@ -221,7 +222,9 @@ class Runtime:
         try:
             report = bench.estop(why, latch=latch)
         except LinkLost as error:
-            self._unconfirmed(f"{', '.join(bench.opened)}: {error}")
+            names = ", ".join(bench.opened)
+            self._unconfirmed(f"{names}: {error}")
+            self._estops.append(unreported(names, why))
             return None
         self._note(report)
         return report

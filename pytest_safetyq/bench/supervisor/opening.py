@@ -5,6 +5,7 @@ import importlib
 import warnings
 from typing import Any
 
+import msgspec
 import pyvisa
 from pyvisa.constants import ControlFlow, Parity, StopBits
 
@@ -47,11 +48,27 @@ async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
             found = f"nothing ({nothing_listed})"
         prefix = "" if spec.name == spec.resource else f"{spec.name}: "
         raise LinkLost(f"{prefix}{error}; found instead: {found}") from error
+    answer = (link.identity or b"").decode("latin-1").strip()
+    if spec.profile is None:
+        link, spec = await _with_profile(spec, link, answer)
     try:
-        return await _identified(spec, link)
+        return await _identified(spec, link, answer)
     except BaseException:
         await link.close()
         raise
+
+
+async def _with_profile(
+    spec: InstrumentSpec, link: VisaLink, answer: str
+) -> tuple[VisaLink, InstrumentSpec]:
+    """Choose the profile by the identity, and open the link anew as that profile has it."""
+    model = match_identity(answer) or FALLBACK_MODEL
+    spec = msgspec.structs.replace(spec, model=model, profile=shipped_profile(model))
+    if model != FALLBACK_MODEL:
+        await link.close()
+        assert spec.profile is not None
+        link = await _link(spec, spec.profile, spec.profile.identity).open(OPEN_TIMEOUT_S)
+    return link, spec
 
 
 async def resources_of(library: str) -> list[str]:
@@ -77,17 +94,10 @@ def _list_resources(library: str) -> list[str]:
         return list(pyvisa.ResourceManager(library).list_resources("?*"))
 
 
-async def _identified(spec: InstrumentSpec, link: VisaLink) -> OwnedInstrument:
-    answer = (link.identity or b"").decode("latin-1").strip()
-    model = spec.model or ("inline" if spec.profile is not None else None)
+async def _identified(spec: InstrumentSpec, link: VisaLink, answer: str) -> OwnedInstrument:
+    model = spec.model or "inline"
     profile = spec.profile
-    if profile is None:
-        model = match_identity(answer) or FALLBACK_MODEL
-        profile = shipped_profile(model)
-        link.adopt(
-            write_terminator=profile.write_terminator.encode(), device_clear=profile.device_clear
-        )
-    assert model is not None
+    assert profile is not None
     if profile.identity is not None and not profile.identity.fits(answer):
         expected = " or ".join(repr(part) for part in profile.identity.matches)
         raise SafetyError(

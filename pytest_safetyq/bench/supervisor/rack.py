@@ -25,6 +25,7 @@ class Rack:
 
     def __init__(self) -> None:
         self._instruments: dict[str, OwnedInstrument] = {}
+        self._asked_for: dict[str, InstrumentSpec] = {}
         self._safe_states: dict[str, SafeState] = {}
         self._locks: list[ResourceLock] = []
         self._opening = asyncio.Lock()
@@ -46,7 +47,7 @@ class Rack:
             instrument = self._instruments.get(spec.name)
             if instrument is None:
                 return await self._open(spec)
-        if instrument.spec != spec:
+        if self._asked_for[spec.name] != spec:
             raise SafetyError(f"{spec.name} is open already, as {instrument.spec.resource}")
         return instrument
 
@@ -65,6 +66,7 @@ class Rack:
         if self.tripped is not None:
             await instrument.dispatcher.trip(self.tripped)
         self._instruments[spec.name] = instrument
+        self._asked_for[spec.name] = spec
         self._safe_states[spec.name] = SafeState(instrument)
         return instrument
 
@@ -126,5 +128,6 @@ class Rack:
         for lock in self._locks:
             lock.release()
         self._instruments.clear()
+        self._asked_for.clear()
         self._safe_states.clear()
         self._locks.clear()
