@@ -134,10 +134,40 @@ def test_an_unknown_name_at_run_time_says_what_the_bench_has(suite: Suite) -> No
     assert "pytest_safetyq/plugin" not in ended.stdout  # no traceback of the plugin's insides
 
 
+def test_a_marker_that_a_wider_scope_would_ignore_is_refused(suite: Suite) -> None:
+    suite.write(
+        "import pytest\n\n@pytest.mark.instrument('load')\ndef test_it(instrument):\n    pass\n"
+    )
+    ended = suite.run("-o", "safetyq_scope=module")
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    (line,) = error_lines(ended.stderr)
+    assert 'in a test write instruments["load"]' in line
+
+
+def test_the_same_marker_on_the_module_is_taken(suite: Suite) -> None:
+    suite.write(
+        "import pytest\n\npytestmark = pytest.mark.instrument('load')\n\n"
+        "def test_it(instrument):\n    assert instrument.name == 'load'\n"
+    )
+    ended = suite.run("-o", "safetyq_scope=module")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 OTHER_PLUGIN = """
 def pytest_addoption(parser):
     parser.addoption("--instrument", action="store", default=None)
 """
+
+
+def test_a_conftest_that_wants_instrument_is_told_to_rename_it(suite: Suite) -> None:
+    suite.write(OTHER_PLUGIN, "conftest.py")
+    suite.write(USES)
+    clash = suite.run("--instrument=GPIB0::5")
+    assert clash.returncode == 4, clash.stdout + clash.stderr
+    (line,) = error_lines(clash.stderr)
+    assert "conftest.py" in line
+    assert "rename it there" in line
+    assert "-p no:" not in line
 
 
 @pytest.mark.parametrize("first", ["other first", "other last"])
