@@ -6,13 +6,17 @@ Shared by the ``safetyq`` command and by the plugin's options of the same meanin
 from collections.abc import Iterator, Sequence
 
 from pytest_safetyq.bench import endpoint as endpoints
-from pytest_safetyq.bench.client.bench import Bench, ask_estop
-from pytest_safetyq.bench.client.connection import Connection
+from pytest_safetyq.bench.client.bench import Bench, begin_estop
+from pytest_safetyq.bench.client.connection import Answer, Connection, convert
 from pytest_safetyq.bench.profiles import profile_names
 from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.bench.selection import SIMULATION, library_path
+from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.errors import SafetyError
+
+GUEST_TIMEOUT_S = 30.0
+"""Seconds that ``safetyq estop`` waits for each supervisor."""
 
 Verdict = tuple[str, bool]
 """A line for people, and whether what it says is good."""
@@ -65,27 +69,61 @@ def check_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
 
 
 def estop_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
-    """Send the E-stop through every run that is alive; without one, open ``specs`` for it."""
-    alive = False
-    for endpoint in endpoints.discover():
-        try:
-            connection = Connection(endpoint, who="safetyq estop", guest=True)
-        except SafetyError as error:
-            yield f"supervisor {endpoint.pid}: {error}", False
-            continue
-        alive = True
-        try:
-            report = ask_estop(connection, "safetyq estop")
-        finally:
-            connection.close()
-        if report.by_instrument:
-            yield from _verdicts(report)
-        else:
-            yield f"supervisor {endpoint.pid}: no instrument is open", True
-    if not alive and specs:
-        yield from check_lines(specs)
-    elif not alive:
+    """Send the E-stop through every run that is alive, and to those of ``specs`` that none has.
+
+    It is sent to all of them before anybody's answer is waited for: a supervisor that is
+    stuck must not hold up the others.
+    """
+    yield from (sent := _SentToAll()).lines()
+    missing = [spec for spec in specs if spec.resource not in sent.resources]
+    if missing:
+        yield from check_lines(missing)
+    elif not sent.alive:
         yield "no run is alive; name the instruments with --bench or --instrument", False
+
+
+class _SentToAll:
+    """The E-stops under way to every supervisor of this user.
+
+    Attributes:
+        alive: Whether there is any.
+        resources: The resource names that they hold.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: list[tuple[int, Connection, Answer]] = []
+        self._unreached: list[Verdict] = []
+        self.resources: set[str] = set()
+        for endpoint in endpoints.discover():
+            try:
+                connection = Connection(endpoint, who="safetyq estop", guest=True)
+            except SafetyError as error:
+                self._unreached.append((f"supervisor {endpoint.pid}: {error}", False))
+            else:
+                answer = begin_estop(connection, "safetyq estop")
+                self._under_way.append((endpoint.pid, connection, answer))
+        self.alive = bool(self._under_way)
+
+    def lines(self) -> Iterator[Verdict]:
+        """Yield the outcome at each supervisor."""
+        yield from self._unreached
+        for pid, connection, answer in self._under_way:
+            try:
+                report = convert(connection.wait(answer, GUEST_TIMEOUT_S), EStopReport)
+                held = connection.ask(
+                    m.ListOpened(id=connection.number()),
+                    list[m.OpenedInstrument],
+                    GUEST_TIMEOUT_S,
+                )
+            except SafetyError as error:
+                yield f"supervisor {pid}: {error}", False
+                continue
+            finally:
+                connection.close()
+            self.resources.update(opened.resource for opened in held)
+            yield from _verdicts(report)
+            if not report.by_instrument:
+                yield f"supervisor {pid}: no instrument is open", True
 
 
 def _verdicts(report: EStopReport) -> Iterator[Verdict]:

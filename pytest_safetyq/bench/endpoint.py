@@ -110,8 +110,15 @@ def remove(endpoint: Endpoint) -> None:
 
 
 def load(file: Path) -> Endpoint:
-    """Return the endpoint that ``file`` describes."""
-    return msgspec.json.decode(file.read_bytes(), type=Endpoint)
+    """Return the endpoint that ``file`` describes.
+
+    Raises:
+        msgspec.ValidationError: It is none, or speaks of another directory than its own.
+    """
+    endpoint = msgspec.json.decode(file.read_bytes(), type=Endpoint)
+    if Path(endpoint.directory) != file.parent:
+        raise msgspec.ValidationError(f"{file} speaks of {endpoint.directory}")
+    return endpoint
 
 
 def discover() -> Iterator[Endpoint]:

@@ -22,6 +22,7 @@ from pytest_safetyq.errors import SafetyError
 DEFAULT_BENCH = Path(__file__).with_name("default-bench.yaml")
 SIMULATION = "@sim"
 
+_INTERFACE = re.compile(r"^(asrl|gpib|prlgx-tcpip|prlgx-asrl|pxi|tcpip|usb|vxi)", re.IGNORECASE)
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*)=(?P<resource>.+)", re.DOTALL)
 
 
@@ -79,11 +80,22 @@ def select(wish: Wish) -> Selection:
     specs = {} if bench is None else _specs_of(bench, wish)
     library = wish.visa or (bench.visa if bench else None) or wish.default_visa or ""
     named = [_named(text, specs, wish, library) for text in wish.instruments]
+    _refuse_twice([spec.name for spec in named], "give each its own NAME=")
+    _refuse_twice([spec.resource for spec in named], "give each instrument one name")
     chosen = {spec.name: spec for spec in named}
-    if len(chosen) < len(named):
-        twice = next(s.name for s in named if sum(o.name == s.name for o in named) > 1)
-        raise SelectionError(f"--instrument: {twice!r} is named twice; give each its own NAME=")
-    return Selection({**chosen, **{n: s for n, s in specs.items() if n not in chosen}}, (*chosen,))
+    resources = {(spec.resource, spec.library) for spec in named}
+    others = {
+        name: spec
+        for name, spec in specs.items()
+        if name not in chosen and (spec.resource, spec.library) not in resources
+    }
+    return Selection({**chosen, **others}, (*chosen,))
+
+
+def _refuse_twice(texts: list[str], remedy: str) -> None:
+    for text in texts:
+        if texts.count(text) > 1:
+            raise SelectionError(f"--instrument: {text!r} is named twice; {remedy}")
 
 
 def _bench(wish: Wish) -> BenchConfig | None:
@@ -158,7 +170,7 @@ def _wished_profile(wish: Wish) -> tuple[str | None, Profile | None]:
 
 def _canonical(resource: str, where: str, known: dict[str, InstrumentSpec] | None = None) -> str:
     try:
-        return str(rname.to_canonical_name(resource.strip()))
+        return str(rname.to_canonical_name(_upper(resource.strip())))
     except rname.InvalidResourceName as error:
         names = f", or one of the bench: {', '.join(known)}" if known else ""
         reason = " ".join(str(error).split())
@@ -166,6 +178,17 @@ def _canonical(resource: str, where: str, known: dict[str, InstrumentSpec] | Non
             f"{where}: {resource!r} is no resource name ({reason}); write a VISA resource name,"
             f" such as GPIB0::5::INSTR{names}"
         ) from error
+
+
+def _upper(resource: str) -> str:
+    """Return ``resource`` with its interface and class in capitals, as PyVISA wants them.
+
+    What is between them stays: the path of a serial port is a path.
+    """
+    *rest, last = resource.split("::")
+    if last.upper() in ("INSTR", "SOCKET", "INTFC", "RAW"):
+        resource = "::".join([*rest, last.upper()])
+    return _INTERFACE.sub(lambda match: match[0].upper(), resource)
 
 
 def library_path(library: str) -> str:

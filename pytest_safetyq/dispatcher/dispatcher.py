@@ -316,6 +316,12 @@ class SafetyAwareDispatcher:
         return self._scheduler.dwell_s(time.monotonic())
 
     @property
+    def safety_outstanding(self) -> bool:
+        """Whether a SAFETY command waits or is in flight, whoever still waits for it."""
+        waiting = self._scheduler.waiting_by_priority()[Priority.SAFETY]
+        return waiting > 0 or self.running_priority is Priority.SAFETY
+
+    @property
     def records(self) -> list[TransactionRecord]:
         """The latest records, oldest first."""
         return self._history.records

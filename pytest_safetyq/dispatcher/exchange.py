@@ -7,7 +7,7 @@ have been cut short or the path is gone, LOST.
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -66,6 +66,7 @@ class Exchange:
             expects_reply: Whether it reads a reply.
             busy: Whether others come before it, which may leave the link dirty.
         """
+        self._look_at_link()
         if self.condition is Condition.LOST or (
             expects_reply and (busy or self.condition is Condition.DIRTY)
         ):
@@ -74,9 +75,14 @@ class Exchange:
 
     def must_restore(self, *, expects_reply: bool) -> bool:
         """Whether the link must be restored before such a transaction."""
+        self._look_at_link()
         if self.condition is Condition.DIRTY:
             return expects_reply
         return self.condition is Condition.LOST
+
+    def _look_at_link(self) -> None:
+        if self._deadline_link is not None and self._deadline_link.lost:
+            self.condition = Condition.LOST
 
     def distrust(self, *, lost: bool) -> None:
         """Take the link for dirty, or for lost."""
@@ -97,7 +103,7 @@ class Exchange:
         if self._deadline_link is not None:
             self._deadline_link.deadline_s = time.monotonic() + budget_s
         try:
-            reply = await self._within(self._converse(payload, expects_reply), budget_s)
+            reply = await self._within(lambda: self._converse(payload, expects_reply), budget_s)
         except BaseException as error:
             self._judge(error, expects_reply=expects_reply)
             if isinstance(error, TimeoutError) and not isinstance(error, TransactionTimeout):
@@ -123,13 +129,13 @@ class Exchange:
             await asyncio.wait({self._stray}, timeout=budget_s)
             if self._stray is not None and not self._stray.done():
                 raise LinkLost("an earlier call of the link has not returned yet")
-        call = self._link.resynchronise(
-            owed=self._owed if expects_reply else 0,
-            lost=self.condition is Condition.LOST,
-            discard=self._discard,
-        )
+        owed = self._owed if expects_reply else 0
+        lost = self.condition is Condition.LOST
         try:
-            await self._within(call, budget_s + CANCEL_GRACE_S)
+            await self._within(
+                lambda: self._link.resynchronise(owed=owed, lost=lost, discard=self._discard),
+                budget_s + CANCEL_GRACE_S,
+            )
         except TimeoutError as error:
             raise LinkLost(f"not resynchronised within {budget_s:g} s") from error
         except ConnectionError:
@@ -151,7 +157,7 @@ class Exchange:
             await asyncio.sleep(self._delay_s)
         return await self._link.read() if expects_reply else b""
 
-    async def _within(self, call: Coroutine[Any, Any, T], budget_s: float) -> T:
+    async def _within(self, call: Callable[[], Awaitable[T]], budget_s: float) -> T:
         """Run ``call`` in a task of its own, so that it can be left behind.
 
         A timeout around the call itself would wait for as long as the call refuses to be
@@ -204,10 +210,10 @@ class Exchange:
         return f"{payload!r} {stage} within its budget of {budget_s:g} s"
 
 
-async def _then_set(call: Coroutine[Any, Any, T], over: asyncio.Future[None]) -> T:
+async def _then_set(call: Callable[[], Awaitable[T]], over: asyncio.Future[None]) -> T:
     """Await ``call``, and set ``over`` a turn of the loop before a done-callback could."""
     try:
-        return await call
+        return await call()
     finally:
         _set(over)
 

@@ -48,7 +48,7 @@ class History:
         record = TransactionRecord(
             instrument=self._instrument,
             cmd_id=command.cmd_id,
-            payload=command.payload,
+            payload=bytes(command.payload),  # of a RawBytes the plain bytes
             priority=command.priority,
             effective_priority=command.priority if effective is None else effective,
             submitted_s=command.submitted_s,

@@ -25,6 +25,7 @@ class DaemonThread:
 
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -40,11 +41,7 @@ class DaemonThread:
         A cancelled call goes on in the thread; `is_busy` stays true until it returns, and what
         it returns is dropped.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self._idle.clear()
-        self._jobs.put((function, loop, future))
-        return cast(T, await future)
+        return cast(T, await self._hand_over(function))
 
     async def settled(self, timeout_s: float) -> bool:
         """Wait until the thread is idle, for ``timeout_s`` seconds; return whether it is."""
@@ -57,9 +54,16 @@ class DaemonThread:
 
     def end(self, last: Callable[[], object]) -> None:
         """Let the thread call ``last`` when it is free, if it ever is, and end."""
-        loop = asyncio.get_running_loop()
-        self._jobs.put((last, loop, loop.create_future()))
+        self._hand_over(last)
         self._jobs.put(None)
+
+    def _hand_over(self, function: Callable[[], object]) -> "asyncio.Future[Any]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._under_way += 1
+        self._idle.clear()
+        self._jobs.put((function, loop, future))
+        return future
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -78,7 +82,8 @@ class DaemonThread:
     def _deliver(
         self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None
     ) -> None:
-        if self._jobs.empty():
+        self._under_way -= 1
+        if not self._under_way:
             self._idle.set()
         if future.done():
             return

@@ -61,7 +61,7 @@ class Link(Protocol):
 
 @runtime_checkable
 class DeadlineLink(Link, Protocol):
-    """A link whose calls block, and want a timeout of their own.
+    """A link whose calls block, want a timeout of their own, and may be left behind.
 
     Attributes:
         deadline_s: Monotonic time at which the transaction in progress will be given up;
@@ -69,3 +69,7 @@ class DeadlineLink(Link, Protocol):
     """
 
     deadline_s: float
+
+    @property
+    def lost(self) -> bool:
+        """Whether nothing can be sent before the link is resynchronised."""

@@ -1,5 +1,6 @@
 """`VisaLink`: any PyVISA backend, in a daemon thread, under wall-clock deadlines."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable
@@ -14,9 +15,6 @@ T = TypeVar("T")
 
 RETURN_GRACE_S = 0.015
 """Seconds that a backend gets to return from a call whose time is up."""
-
-QUIET_S = 0.25
-"""Seconds of silence after which no second copy of an identity is expected any more."""
 
 
 class VisaLink:
@@ -61,6 +59,11 @@ class VisaLink:
         self.deadline_s = 0.0
         self.identity: bytes | None = None
 
+    @property
+    def lost(self) -> bool:
+        """Whether there is no session, or one that is stuck in a call."""
+        return self._session is None or self._thread is None or self._thread.is_busy()
+
     async def open(self, timeout_s: float) -> Self:
         """Open the session and ask for the identity, within ``timeout_s`` seconds.
 
@@ -68,14 +71,25 @@ class VisaLink:
             LinkLost: It can't be opened, or nobody answers.
         """
         self.deadline_s = time.monotonic() + timeout_s
-        await self._open_session()
+        what = "can't be opened"
         try:
-            self.identity = await self._ask_identity()
-        except (TimeoutError, LinkLost) as error:
+            async with asyncio.timeout(timeout_s + RETURN_GRACE_S):
+                await self._open_session()
+                if self._identity_query is not None:
+                    what = f"no answer to {self._identity_query.decode('latin-1')}"
+                    await self.write(self._identity_query)
+                    self.identity = await self.read()
+        except TimeoutError as error:
             await self.close()
-            raise LinkLost(
-                f"{self._address.resource}: no answer to {self._identity_query!r}: {error}"
-            ) from error
+            raise LinkLost(f"{self._address.resource}: {what} in {timeout_s:g} s") from error
+        except LinkLost as error:
+            await self.close()
+            if self.identity is None and what.startswith("no answer"):
+                raise LinkLost(f"{self._address.resource}: {what}: {error}") from error
+            raise
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def write(self, payload: bytes, /) -> None:
@@ -94,16 +108,23 @@ class VisaLink:
         return reply if self._raw else self._stripped(reply)
 
     async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
-        """Clear the link up, or reopen it where that fails or the path is lost."""
+        """Clear the link up, or reopen it where that fails or the path is lost.
+
+        Where the next message expects no reply, nothing is asked of the instrument: an
+        ``OUTP OFF`` doesn't wait for an identity.
+        """
         until = time.monotonic() + self.resync_budget_s
-        if not lost and self._thread is not None and not self._thread.is_busy():
+        if not lost and not self.lost:
             self.deadline_s = time.monotonic() + self.resync_budget_s / 2
             # A new session is the last step, and says itself if it fails.
             with contextlib.suppress(TimeoutError, LinkLost):
                 await self._clear_up(owed, discard)
                 return
         self.deadline_s = until
-        await self._reopen(discard)
+        await self._close_before_opening()
+        await self._open_session()
+        if owed and self._identity_query is not None:
+            await self._read_up_to_identity(self._identity_query, discard)
 
     async def close(self) -> None:
         """Close the session; a thread that is stuck in a call closes it when it returns."""
@@ -112,21 +133,24 @@ class VisaLink:
         if thread is not None:
             thread.end(session.close if session is not None else _nothing)
 
+    async def _close_before_opening(self) -> None:
+        """Close the session, and wait for that if it can be: some instruments take one only."""
+        thread = self._thread
+        await self.close()
+        if thread is not None:
+            await thread.settled(RETURN_GRACE_S)
+
     async def _open_session(self) -> None:
         address, timeout_s = self._address, self.deadline_s - time.monotonic()
-        self._thread = DaemonThread(f"safetyq {address.resource}")
+        opened: list[VisaSession] = []
+        thread = DaemonThread(f"safetyq {address.resource}")
         try:
-            self._session = await self._thread.call(lambda: VisaSession(address, timeout_s))
+            await thread.call(lambda: opened.append(VisaSession(address, timeout_s)))
         except BaseException:
-            await self.close()
+            # One that opens when nobody waits for it any more is closed again.
+            thread.end(lambda: _close_all(opened))
             raise
-        self._unanswered.clear()
-
-    async def _reopen(self, discard: Callable[[], None]) -> None:
-        await self.close()
-        await self._open_session()
-        if self._identity_query is not None:
-            await self._read_up_to_identity(self._identity_query, discard)
+        self._thread, self._session = thread, opened[0]
 
     async def _clear_up(self, owed: int, discard: Callable[[], None]) -> None:
         """Discard what is owed, and know it: by the answer to the identity query."""
@@ -134,38 +158,32 @@ class VisaLink:
             await self._call(lambda session: session.clear(self.deadline_s))
         if self._identity_query is not None:
             await self._read_up_to_identity(self._identity_query, discard)
-            return
-        for _ in range(owed):
-            await self._read()
-            discard()
+        elif not self._device_clear:  # which leaves no reply to wait for
+            for _ in range(owed):
+                await self._read()
+                discard()
         self._unanswered.clear()
 
     async def _read_up_to_identity(self, query: bytes, discard: Callable[[], None]) -> None:
         """Ask for the identity and discard what comes before it.
 
-        An instrument answers in order. Only where an identity itself is among what is owed
-        could the first one be the stale one: then silence has to follow it.
+        An instrument answers in order. Where identities are among what is owed, the one that
+        was asked for here is the last of them; fewer may come, and then silence has to tell.
         """
-        ambiguous = query in self._unanswered
+        stale = sum(_same_query(one, query) for one in self._unanswered)
         await self.write(query)
-        while self._stripped(await self._read()) != self.identity:
-            discard()
-        if ambiguous:
-            await self._read_until_quiet(discard)
-        self._unanswered.clear()
-
-    async def _read_until_quiet(self, discard: Callable[[], None]) -> None:
-        with contextlib.suppress(TimeoutError):
-            while True:
-                self.deadline_s = time.monotonic() + QUIET_S
-                await self._read()
+        while stale >= 0:
+            try:
+                reply = self._stripped(await self._read())
+            except TimeoutError:
+                if stale == sum(_same_query(one, query) for one in self._unanswered) - 1:
+                    raise  # not one identity came: nobody is there
+                break
+            if reply == self.identity:
+                stale -= 1
+            if stale >= 0:
                 discard()
-
-    async def _ask_identity(self) -> bytes | None:
-        if self._identity_query is None:
-            return None
-        await self.write(self._identity_query)
-        return await self.read()
+        self._unanswered.clear()
 
     async def _read(self) -> bytes:
         return await self._call(lambda session: session.read(self.deadline_s))
@@ -174,23 +192,29 @@ class VisaLink:
         """Run ``function`` on the session in the thread.
 
         Raises:
-            LinkLost: There is no session, or the backend has not returned although its time
-                is up.
+            LinkLost: There is no session, or an earlier call of it has not returned yet.
         """
         thread, session = self._thread, self._session
         if thread is None or session is None or thread.is_busy():
             raise LinkLost(f"{self._address.resource}: no session")
         try:
             return await thread.call(lambda: function(session))
-        except BaseException:
-            if thread.is_busy() and not await thread.settled(RETURN_GRACE_S):
-                raise LinkLost(
-                    f"{self._address.resource}: the VISA library has not returned in time"
-                ) from None
+        except asyncio.CancelledError:
+            # The backend's own timeout ends about now: the session may be good for more.
+            await thread.settled(RETURN_GRACE_S)
             raise
 
     def _stripped(self, reply: bytes) -> bytes:
-        return reply.removesuffix(self._address.read_terminator).rstrip(b"\r\n")
+        return reply.removesuffix(self._address.read_terminator).strip(b"\r\n")
+
+
+def _same_query(message: bytes, query: bytes) -> bool:
+    return message.strip().upper() == query.strip().upper()
+
+
+def _close_all(sessions: list[VisaSession]) -> None:
+    for session in sessions:
+        session.close()
 
 
 def _nothing() -> None:

@@ -55,7 +55,11 @@ class VisaSession:
         with _as_link_lost(f"{address.resource} can't be opened"):
             self._resource = _open(address, timeout_s)
         self._terminator = address.read_terminator
-        self._ends_by_terminator = self._configure(address)
+        try:
+            self._ends_by_terminator = self._configure(address)
+        except BaseException:
+            self.close()
+            raise
 
     def _configure(self, address: VisaAddress) -> bool:
         """Set the attributes; return whether replies end by a terminator, not by END."""
@@ -73,36 +77,39 @@ class VisaSession:
 
     def write(self, payload: bytes, until_s: float) -> None:
         """Send ``payload`` as it is, until the monotonic time ``until_s``."""
-        self._resource.timeout = _ms_until(until_s)
         with _as_link_lost("write failed"):
+            self._resource.timeout = _ms_until(until_s)
             self._resource.write_raw(payload)
 
     def read(self, until_s: float) -> bytes:
         """Return one reply, terminator included, until the monotonic time ``until_s``.
 
         Where a terminator ends the reply, a definite length block (IEEE 488.2, 8.7.9) may
-        contain it: such a block is read to the length that it announces.
+        contain it: such a block is read to the length that it announces, and to the
+        terminator behind that.
         """
         reply = self._read_message(until_s)
         if self._ends_by_terminator and reply[:1] == b"#":
-            while (expected := _block_length(reply)) is not None and len(reply) < expected:
+            length = _block_length(reply)
+            while length is not None and len(reply) < length + len(self._terminator):
                 reply += self._read_message(until_s)
+                length = _block_length(reply)
         return reply
 
     def clear(self, until_s: float) -> None:
         """Send a device clear (VPP-4.3, viClear)."""
-        self._resource.timeout = _ms_until(until_s)
         with _as_link_lost("device clear failed"):
+            self._resource.timeout = _ms_until(until_s)
             self._resource.clear()
 
     def close(self) -> None:
         """Close the session; never the resource manager, which others use too."""
-        with contextlib.suppress(LinkLost), _as_link_lost("close failed"):
+        with contextlib.suppress(LinkLost, TimeoutError), _as_link_lost("close failed"):
             self._resource.close()
 
     def _read_message(self, until_s: float) -> bytes:
-        self._resource.timeout = _ms_until(until_s)
         with _as_link_lost("read failed"):
+            self._resource.timeout = _ms_until(until_s)
             return bytes(self._resource.read_raw(CHUNK_BYTES))
 
 

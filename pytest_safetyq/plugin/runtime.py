@@ -165,7 +165,7 @@ class Runtime:
         if self._tripped_for == (nodeid, phase):
             return
         self._tripped_for = (nodeid, phase)
-        self._enter_safe_state(why, latch=True)
+        self._enter_safe_state(why)
 
     def end_of_scope(self, scope: str) -> None:
         """Send and confirm the safe state at the end of a scope.
@@ -173,11 +173,9 @@ class Runtime:
         Raises:
             UnconfirmedFailure: "off" could not be read back.
         """
-        report = self._enter_safe_state(f"end of the {scope}", latch=False)
+        report = self._enter_safe_state(f"end of the {scope}")
         if report is not None and not report.confirmed:
             bad = [str(one) for one in report.by_instrument.values() if not one.confirmed]
-            # Everything that comes after has to find the latch down.
-            self._enter_safe_state("off was not confirmed", latch=True)
             raise UnconfirmedFailure("; ".join(bad))
 
     def collect(self, nodeid: str) -> TestEvidence | None:
@@ -215,12 +213,12 @@ class Runtime:
             return
         self._note(report)
 
-    def _enter_safe_state(self, why: str, *, latch: bool) -> EStopReport | None:
+    def _enter_safe_state(self, why: str) -> EStopReport | None:
         bench = self._bench
         if bench is None or not bench.opened:
             return None
         try:
-            report = bench.estop(why, latch=latch)
+            report = bench.estop(why)
         except LinkLost as error:
             names = ", ".join(bench.opened)
             self._unconfirmed(f"{names}: {error}")

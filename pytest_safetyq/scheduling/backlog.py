@@ -22,22 +22,22 @@ class Level:
     can be taken at once: tombstones would pile up behind a link that is stuck.
     """
 
-    __slots__ = ("_waiting", "budget_ns", "unlimited")
+    __slots__ = ("budget_ns", "unlimited", "waiting")
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[int, Command] = OrderedDict()
+        self.waiting: OrderedDict[int, Command] = OrderedDict()
         self.budget_ns = 0
         self.unlimited = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def __iter__(self) -> Iterator[Command]:
-        return iter(self._waiting.values())
+        return iter(self.waiting.values())
 
     def push(self, command: Command) -> None:
         """Append ``command``."""
-        self._waiting[command.sequence] = command
+        self.waiting[command.sequence] = command
         if command.budget_ns is None:
             self.unlimited += 1
         else:
@@ -45,7 +45,7 @@ class Level:
 
     def remove(self, command: Command) -> None:
         """Take ``command`` out, wherever it stands."""
-        del self._waiting[command.sequence]
+        del self.waiting[command.sequence]
         if command.budget_ns is None:
             self.unlimited -= 1
         else:
@@ -54,7 +54,7 @@ class Level:
     @property
     def head(self) -> Command | None:
         """The oldest command, or None."""
-        return next(iter(self._waiting.values())) if self._waiting else None
+        return next(iter(self.waiting.values())) if self.waiting else None
 
     @property
     def budget_s(self) -> float:
@@ -93,9 +93,9 @@ class Backlog:
         best: Command | None = None
         best_effective = Priority.POLL
         for level in self.levels:
-            head = level.head
-            if head is None:
+            if not level.waiting:
                 continue
+            head = next(iter(level.waiting.values()))
             effective = self.effective(head, now)
             if (
                 best is None
@@ -123,10 +123,11 @@ class Backlog:
         """
         wait_s = before_s
         for level in self.levels[: priority + 1]:
-            wait_s += level.budget_s
+            if level.waiting:
+                wait_s += level.budget_s
         if priority is Priority.SAFETY or self._tau_age_s <= 0:
             return wait_s
-        slower = [p for p in _LESS_URGENT[priority] if self.levels[p]]
+        slower = [p for p in _LESS_URGENT[priority] if self.levels[p].waiting]
         while overtaking := [p for p in slower if self._reaches(p, priority, now + wait_s)]:
             for p in overtaking:
                 wait_s += self.levels[p].budget_s

@@ -10,6 +10,9 @@ from pytest_safetyq.links import ScriptedLink
 LOADED_S = 0.25
 """Seconds that a busy machine may add to a wait; what is told apart differs by more."""
 
+SHORT_DRAIN_S = 0.25
+"""Seconds that a drain takes where nothing comes, for tests that only have to sit it out."""
+
 
 class Owner(Protocol):
     """Makes a dispatcher that owns a link."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dispatcher_helpers import Owner, turns
 
-from pytest_safetyq import Priority, SafetyAwareDispatcher
+from pytest_safetyq import BacklogFull, Priority, SafetyAwareDispatcher
 from pytest_safetyq.links import ScriptedLink
 
 SAFETY, CONTROL, QUERY, POLL = Priority
@@ -78,6 +78,60 @@ async def test_a_tau_age_that_is_no_number_does_not_end_the_worker(own: Owner) -
     async with dispatcher:
         future = await dispatcher.submit("x", b"X", POLL)
         assert await future == b""
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("setting", "wrong"),
+    [
+        ("max_depth", -1),
+        ("history", -1),
+        ("tau_age", NAN),
+        ("inter_command_delay", -0.001),
+        ("inter_command_delay", NAN),
+        ("inter_command_delay", INF),
+        ("coalesce_s", -0.001),
+        ("coalesce_s", NAN),
+        ("coalesce_s", INF),
+    ],
+)
+async def test_a_setting_out_of_its_range_is_refused_by_name(
+    own: Owner, setting: str, wrong: float
+) -> None:
+    with pytest.raises(ValueError, match=f"^{setting} must be "):
+        own(ScriptedLink(), **{setting: wrong})
+
+
+@pytest.mark.parametrize(
+    ("setting", "at_the_edge"),
+    [
+        ("max_depth", 0),
+        ("history", 0),
+        ("tau_age", 0.0),
+        ("tau_age", -1.0),
+        ("tau_age", INF),
+        ("tau_age", -INF),
+        ("inter_command_delay", 0),
+        ("coalesce_s", 0),
+    ],
+)
+async def test_a_setting_at_the_edge_of_its_range_works(
+    own: Owner, setting: str, at_the_edge: float
+) -> None:
+    link = ScriptedLink({b"OFF?": b"0"})
+    async with own(link, **{setting: at_the_edge}) as dispatcher:
+        futures = [await dispatcher.submit(f"s{n}", b"OFF?", SAFETY) for n in range(2)]
+        assert await asyncio.gather(*futures) == [b"0", b"0"]
+        if setting == "max_depth":
+            with pytest.raises(BacklogFull):
+                await dispatcher.submit("p", b"P", POLL)
+        else:
+            assert await (await dispatcher.submit("p", b"P", POLL)) == b""
+            assert dispatcher.worst_case_s(POLL) == 0.0
+        assert len(dispatcher.records) == (0 if setting == "history" else 3)
+    assert link.payloads == [b"OFF?", b"OFF?", *([] if setting == "max_depth" else [b"P"])]
 
 
 async def test_another_loop_is_refused_and_does_no_harm(own: Owner) -> None:

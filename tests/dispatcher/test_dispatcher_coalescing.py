@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 import pytest
-from dispatcher_helpers import Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import SHORT_DRAIN_S, Owner, outcomes, record_of, turns, until
 
 from pytest_safetyq import Priority, SafetyAwareDispatcher, SafetyError
 from pytest_safetyq.links import ScriptedLink
@@ -114,8 +114,9 @@ async def test_a_repeat_is_sent_when_something_else_that_failed_was_sent_since(
     assert link.payloads == [b"OFF", b"ON?", b"OFF"]
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_a_failed_estop_covers_no_repeat(own: Owner) -> None:
-    link = ScriptedLink({b"OFF?": b"0"}).on(b"OFF?", OSError("no"))
+    link = ScriptedLink({b"OFF?": b"0"}, resync_budget_s=SHORT_DRAIN_S).on(b"OFF?", OSError("no"))
     async with own(link, coalesce_s=30.0) as dispatcher:
         with pytest.raises(OSError, match="no"):
             await (await estop(dispatcher, payload=b"OFF?"))
@@ -184,20 +185,60 @@ async def test_a_storm_is_logged_once_with_its_count(
     assert "smu" in logged.message
 
 
-async def test_a_storm_that_goes_on_after_the_success_is_logged_once_with_its_whole_count(
+def storm_lines(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
+    return [r.message for r in caplog.records if r.levelno == level and "repeated" in r.message]
+
+
+async def test_a_storm_that_goes_on_after_the_success_is_warned_of_once_and_counted_whole(
     own: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "pytest_safetyq.dispatcher")
+    caplog.set_level(logging.INFO, "pytest_safetyq.dispatcher")
     link = ScriptedLink({b"OFF?": b"0"}, latency_s=0.02)
     async with own(link, coalesce_s=0.1) as dispatcher:
         early = [await estop(dispatcher, payload=b"OFF?") for _ in range(4)]
         await asyncio.gather(*early)
         late = [await estop(dispatcher, payload=b"OFF?") for _ in range(2)]
         await asyncio.gather(*late)
-        await asyncio.sleep(0.3)
+        assert storm_lines(caplog, logging.INFO) == [], "said when the window is over"
+        await until(lambda: storm_lines(caplog, logging.INFO))
+        await asyncio.sleep(0.15)
     assert link.payloads == [b"OFF?"]
     assert dispatcher.coalesced == 5
-    assert ["5 times" in record.message for record in caplog.records] == [True]
+    (warning,) = storm_lines(caplog, logging.WARNING)
+    (rest,) = storm_lines(caplog, logging.INFO)
+    assert "3 times" in warning
+    assert "2 times" in rest
+
+
+async def test_a_storm_that_begins_after_the_success_is_warned_of_once_when_the_window_is_over(
+    own: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "pytest_safetyq.dispatcher")
+    async with own(ScriptedLink(), coalesce_s=0.1) as dispatcher:
+        await (await estop(dispatcher))
+        for _ in range(3):
+            await (await estop(dispatcher))
+        assert storm_lines(caplog, logging.WARNING) == []
+        await until(lambda: storm_lines(caplog, logging.WARNING))
+        await asyncio.sleep(0.15)
+    assert ["3 times" in line for line in storm_lines(caplog, logging.WARNING)] == [True]
+    assert storm_lines(caplog, logging.INFO) == []
+
+
+async def test_the_rest_of_a_storm_is_no_second_warning_although_another_came_between(
+    own: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "pytest_safetyq.dispatcher")
+    link = ScriptedLink({b"A?": b"0", b"B?": b"0"}, latency_s=0.01)
+    async with own(link, coalesce_s=0.2) as dispatcher:
+        await asyncio.gather(*[await estop(dispatcher, "a", b"A?") for _ in range(3)])
+        await (await estop(dispatcher, "a", b"A?"))
+        await asyncio.gather(*[await estop(dispatcher, "b", b"B?") for _ in range(3)])
+        await asyncio.sleep(0.3)
+    assert link.payloads == [b"A?", b"B?"]
+    assert dispatcher.coalesced == 5
+    warnings = storm_lines(caplog, logging.WARNING)
+    assert [("'a'" in line, "'b'" in line) for line in warnings] == [(True, False), (False, True)]
 
 
 async def test_one_estop_is_not_logged_as_a_storm(

@@ -1,13 +1,16 @@
 """No failure of one command ends the worker; and if it dies all the same, nobody is left."""
 
 import asyncio
+import gc
 import logging
+import warnings
 from collections.abc import Awaitable, Callable
 
 import pytest
 from dispatcher_helpers import Owner, never, stubborn, turns, until
 
 from pytest_safetyq import LinkLost, Priority, SafetyAwareDispatcher, TransactionTimeout
+from pytest_safetyq.dispatcher.exchange import Exchange
 from pytest_safetyq.links import ScriptedLink
 
 SAFETY, CONTROL, QUERY, POLL = Priority
@@ -93,6 +96,7 @@ async def test_a_callback_that_swallows_cancellation_does_not_hold_its_submitter
         assert result != b"far too late"
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_a_callback_that_turns_its_cancellation_into_a_reply_answers_nobody() -> None:
     async def bad() -> bytes:
         try:
@@ -220,3 +224,19 @@ async def test_an_idle_worker_can_be_cancelled(own: Owner) -> None:
     done, _ = await asyncio.wait({worker}, timeout=2.0)
     assert done == {worker}
     await dispatcher.stop()
+
+
+async def test_everything_cancelled_when_a_call_begins_leaves_no_coroutine_unawaited() -> None:
+    """As at the end of `asyncio.run`: pytest makes the warning an error."""
+    exchange = Exchange(ScriptedLink(), delay_s=0.0)
+    transacting = asyncio.create_task(exchange.transact(b"X", expects_reply=False, budget_s=5.0))
+    await asyncio.sleep(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.wait({transacting})
+        await turns()
+        gc.collect()
+    assert transacting.cancelled()
+    assert [str(warning.message) for warning in caught] == []

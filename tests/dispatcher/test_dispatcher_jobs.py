@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dispatcher_helpers import (
     LOADED_S,
+    SHORT_DRAIN_S,
     Owner,
     never,
     outcomes,
@@ -241,10 +242,11 @@ async def test_an_error_in_a_job_is_the_callers_and_frees_the_link(own: Owner) -
         assert await (await dispatcher.submit("next", b"NEXT", QUERY)) == b""
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_a_transaction_that_times_out_raises_in_the_job_which_may_go_on(
     own: Owner,
 ) -> None:
-    link = ScriptedLink({b"B?": b"b"})
+    link = ScriptedLink({b"B?": b"b"}, resync_budget_s=SHORT_DRAIN_S)
 
     async def job(txn: TXN) -> bytes:
         with pytest.raises(TransactionTimeout):
@@ -455,10 +457,11 @@ async def test_a_trip_stops_a_running_job_and_one_that_waits(own: Owner) -> None
         await until(lambda: link.sent)
         waiting = asyncio.create_task(dispatcher.run_job(job, CONTROL))
         await turns()
+        sent = len(link.sent)
         assert await dispatcher.trip("smoke") == 1
         results = await asyncio.gather(running, waiting, return_exceptions=True)
     assert [type(result) for result in results] == [EStopLatched, EStopLatched]
-    assert link.payloads == [b"J?"]
+    assert link.payloads == [b"J?"] * sent
 
 
 async def test_stop_ends_a_running_job_at_its_boundary(own: Owner) -> None:
@@ -570,6 +573,62 @@ async def test_the_record_of_a_job_tells_how_it_ended() -> None:
         await asyncio.wait({preempted})
     jobs = [r.outcome for r in dispatcher.records if not r.payload]
     assert jobs == ["error", "timeout", "cancelled", "preempted"]
+
+
+async def test_the_record_of_a_job_that_ends_well_or_is_tripped_or_refused() -> None:
+    async with SafetyAwareDispatcher.on(ScriptedLink()) as dispatcher:
+        await dispatcher.run_job(lambda txn: txn(b"J0"), CONTROL)
+        tripped = asyncio.create_task(dispatcher.run_job(hangs, CONTROL))
+        await until(lambda: sum(r.payload == b"J0" for r in dispatcher.records) == 2)
+        waiting = asyncio.create_task(dispatcher.run_job(hangs, CONTROL))
+        await turns()
+        await dispatcher.trip("smoke")
+        with pytest.raises(EStopLatched):
+            await dispatcher.run_job(hangs, CONTROL)
+        await turns()
+        tripped.cancel()
+        await asyncio.wait({tripped, waiting})
+        assert isinstance(waiting.exception(), EStopLatched)
+    jobs = [r for r in dispatcher.records if not r.payload]
+    assert [r.outcome for r in jobs] == ["ok", "refused", "refused", "preempted"]
+    assert [r.dispatched_s is None for r in jobs] == [False, True, True, False]
+    assert all(r.written_s is None for r in jobs), "a job itself sends nothing"
+
+
+async def test_a_transaction_may_last_no_longer_than_its_job_may(own: Owner) -> None:
+    link = ScriptedLink()
+    budgets: list[bool] = []
+
+    async def job(txn: TXN) -> None:
+        await txn(b"J0")
+        assert dispatcher.worst_case_s(SAFETY) == 0.0
+        hanging = asyncio.ensure_future(txn(b"HANG?", timeout=60.0))
+        await until(lambda: b"HANG?" in link.payloads)
+        budgets.append(dispatcher.worst_case_s(SAFETY) <= 0.15)
+        await hanging
+
+    async with own(link) as dispatcher:
+        started = time.monotonic()
+        with pytest.raises(TransactionTimeout):
+            await dispatcher.run_job(job, QUERY, timeout=0.15)
+        assert time.monotonic() - started < 0.15 + LOADED_S
+        await until(lambda: len(dispatcher.records) == 3)
+    assert budgets == [True], "what an E-stop waits for is the rest of the job's budget"
+    hung = next(r for r in dispatcher.records if r.payload == b"HANG?")
+    assert hung.outcome in ("timeout", "cancelled")
+    assert hung.service_s is not None
+    assert hung.service_s < 0.15 + LOADED_S
+
+
+async def test_a_transaction_may_last_no_longer_than_its_own_budget_in_a_long_job(
+    own: Owner,
+) -> None:
+    async def job(txn: TXN) -> None:
+        with pytest.raises(TransactionTimeout, match=r"0\.03 s"):
+            await txn(b"HANG?", timeout=0.03)
+
+    async with own(ScriptedLink()) as dispatcher:
+        await dispatcher.run_job(job, QUERY, timeout=60.0)
 
 
 async def test_a_stubborn_job_does_not_keep_the_link_from_safety(own: Owner) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from dispatcher_helpers import (
     LOADED_S,
+    SHORT_DRAIN_S,
     Owner,
     never,
     outcomes,
@@ -37,8 +39,11 @@ async def test_a_late_reply_is_discarded_and_never_answers_the_next_query(own: O
     assert link.payloads == [b"LATE?", b"B?", b"C?"]
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_several_late_replies_are_all_discarded(own: Owner) -> None:
-    link = ScriptedLink({b"B?": b"b"}).on(b"LATE?", b"stale1", after_s=0.2)
+    link = ScriptedLink({b"B?": b"b"}, resync_budget_s=SHORT_DRAIN_S).on(
+        b"LATE?", b"stale1", after_s=0.2
+    )
     link.on(b"LATE2?", b"stale2", after_s=0.01)
 
     async def job(txn: Any) -> None:
@@ -174,10 +179,12 @@ async def test_a_link_that_can_not_be_resynchronised_fails_the_command_and_is_tr
     class Broken(ScriptedLink):
         broken = True
 
-        async def resynchronise(self, *, owed: int, lost: bool) -> int:
+        async def resynchronise(
+            self, *, owed: int, lost: bool, discard: Callable[[], None]
+        ) -> None:
             if self.broken:
                 raise LinkLost("unplugged")
-            return await super().resynchronise(owed=owed, lost=lost)
+            await super().resynchronise(owed=owed, lost=lost, discard=discard)
 
     link = Broken({b"B?": b"b"}, resync_budget_s=0.1)
     async with SafetyAwareDispatcher.on(link) as dispatcher:
@@ -192,9 +199,10 @@ async def test_a_link_that_can_not_be_resynchronised_fails_the_command_and_is_tr
 
 async def test_a_resynchronisation_that_overstays_its_budget_is_left_behind() -> None:
     class Hanging(ScriptedLink):
-        async def resynchronise(self, *, owed: int, lost: bool) -> int:
+        async def resynchronise(
+            self, *, owed: int, lost: bool, discard: Callable[[], None]
+        ) -> None:
             await never()
-            return 0
 
     link = Hanging({b"B?": b"b"}, resync_budget_s=0.05)
     async with SafetyAwareDispatcher.on(link) as dispatcher:
@@ -231,10 +239,11 @@ def within_its_bound(dispatcher: SafetyAwareDispatcher, cmd_id: str) -> bool:
     )
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_an_estop_that_asks_is_within_its_bound_after_a_query_that_timed_out(
     own: Owner,
 ) -> None:
-    link = ScriptedLink({b"OFF?": b"0"})
+    link = ScriptedLink({b"OFF?": b"0"}, resync_budget_s=SHORT_DRAIN_S)
     async with own(link) as dispatcher:
         await dispatcher.submit("poll", b"SILENT?", POLL, timeout=0.05)
         await until(lambda: link.sent)
@@ -292,8 +301,9 @@ async def test_an_estop_is_sent_although_an_earlier_read_never_returns() -> None
     assert within_its_bound(dispatcher, "estop")
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_callbacks_with_a_timeout_of_their_own_survive_a_query_without_an_answer() -> None:
-    link = ScriptedLink({b"B?": b"b"})
+    link = ScriptedLink({b"B?": b"b"}, resync_budget_s=SHORT_DRAIN_S)
 
     async def read() -> bytes:
         async with asyncio.timeout(0.05):
@@ -318,8 +328,9 @@ async def test_callbacks_with_a_timeout_of_their_own_discard_a_late_reply() -> N
         assert await (await dispatcher.submit("b", b"B?", QUERY)) == b"b"
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_callbacks_that_raise_when_nothing_comes_survive_a_query_without_an_answer() -> None:
-    link = ScriptedLink({b"B?": b"b"})
+    link = ScriptedLink({b"B?": b"b"}, resync_budget_s=SHORT_DRAIN_S)
 
     async def read() -> bytes:
         if not link.unread:

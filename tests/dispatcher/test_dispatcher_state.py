@@ -7,9 +7,16 @@ import math
 import time
 
 import pytest
-from dispatcher_helpers import LOADED_S, Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import LOADED_S, SHORT_DRAIN_S, Owner, outcomes, record_of, turns, until
 
-from pytest_safetyq import BacklogFull, Priority, SafetyAwareDispatcher, TransactionTimeout
+from pytest_safetyq import (
+    BacklogFull,
+    EStopLatched,
+    Priority,
+    SafetyAwareDispatcher,
+    TransactionRecord,
+    TransactionTimeout,
+)
 from pytest_safetyq.links import ScriptedLink
 
 SAFETY, CONTROL, QUERY, POLL = Priority
@@ -90,8 +97,9 @@ async def test_a_record_has_every_station_in_order(own: Owner) -> None:
         record.outcome = "error"  # type: ignore[misc]
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_a_record_says_how_far_a_timed_out_command_got(own: Owner) -> None:
-    link = ScriptedLink().on(b"W?", b"1", write_s=5.0)
+    link = ScriptedLink(resync_budget_s=SHORT_DRAIN_S).on(b"W?", b"1", write_s=5.0)
     async with own(link) as dispatcher:
         for payload in (b"R?", b"W?"):
             with pytest.raises(TransactionTimeout):
@@ -104,8 +112,11 @@ async def test_a_record_says_how_far_a_timed_out_command_got(own: Owner) -> None
     assert unwritten.finished_s is not None
 
 
+@pytest.mark.usefixtures("short_drain")
 async def test_every_outcome_of_a_message_appears_in_the_records(own: Owner) -> None:
-    link = ScriptedLink({b"OFF?": b"0"}).on(b"BAD?", ValueError("bad"))
+    link = ScriptedLink({b"OFF?": b"0"}, resync_budget_s=SHORT_DRAIN_S).on(
+        b"BAD?", ValueError("bad")
+    )
     link.on(b"SLOW?", b"1", after_s=0.03)
     async with own(link, max_depth=1) as dispatcher:
         await (await dispatcher.submit("ok", b"X", CONTROL))
@@ -263,3 +274,29 @@ async def test_listeners_hear_every_record() -> None:
         for n in range(3):
             await (await dispatcher.submit(f"c{n}", b"X", CONTROL))
     assert heard == ["c0", "c1", "c2"]
+
+
+async def test_a_listener_that_raises_harms_nobody_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[str] = []
+
+    def faulty(record: TransactionRecord) -> None:
+        raise ZeroDivisionError("the listener's own")
+
+    link = ScriptedLink({b"Q?": b"1"})
+    async with SafetyAwareDispatcher.on(link, name="smu") as dispatcher:
+        dispatcher.subscribe(faulty)
+        dispatcher.subscribe(lambda record: heard.append(f"{record.cmd_id} {record.outcome}"))
+        assert await (await dispatcher.submit("q", b"Q?", QUERY)) == b"1"
+        (await dispatcher.submit("gone", b"X", POLL)).cancel()
+        await dispatcher.trip("smoke")
+        with pytest.raises(EStopLatched):
+            await dispatcher.submit("no", b"X", POLL)
+        assert await (await dispatcher.submit("estop", b"OFF", SAFETY)) == b""
+    assert heard == ["q ok", "gone cancelled", "no refused", "estop ok"]
+    logged = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert len(logged) == 4
+    assert all("smu" in r.message for r in logged)
+    assert all("the listener's own" in str(r.exc_info) for r in logged)
+    assert link.payloads == [b"Q?", b"OFF"]

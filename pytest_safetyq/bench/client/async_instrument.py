@@ -6,6 +6,7 @@ from typing import Any
 
 from pytest_safetyq.bench.client.bench import ESTOP_TIMEOUT_S, begin_estop
 from pytest_safetyq.bench.client.connection import Answer, convert
+from pytest_safetyq.bench.client.futures import TextReply, admitted, in_this_loop
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import AsyncPollStream, Callback, ignore, in_loop, watching
 from pytest_safetyq.bench.client.values import (
@@ -101,8 +102,8 @@ class AsyncInstrument(Handle):
     ) -> asyncio.Future[str]:
         """Enqueue ``command`` and return a future of its reply; see `Instrument.submit`."""
         answer = self._begin(command, priority, timeout_s)
-        await asyncio.wrap_future(answer.admitted)
-        return asyncio.ensure_future(_text(answer))
+        await admitted(answer)
+        return in_this_loop(TextReply(answer))
 
     def poll(
         self, command: str, *, every_s: float, callback: Callback | None = None
@@ -141,7 +142,3 @@ class AsyncInstrument(Handle):
 
 async def _reply(answer: Answer) -> bytes:
     return bytes(await asyncio.wrap_future(answer))
-
-
-async def _text(answer: Answer) -> str:
-    return text_of(await _reply(answer))

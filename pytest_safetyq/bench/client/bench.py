@@ -10,6 +10,7 @@ from pytest_safetyq.bench.client.connection import Answer, Connection, convert
 from pytest_safetyq.bench.client.launch import start_supervisor
 from pytest_safetyq.bench.reports import EStopReport, LatencyStats
 from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.errors import SafetyError
 from pytest_safetyq.scheduling import TransactionRecord
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
@@ -40,6 +41,7 @@ class Bench:
             self._process.wait()
             raise
         self.opened: dict[str, m.OpenedInstrument] = {}
+        self._specs: dict[str, m.InstrumentSpec] = {}
 
     @property
     def lost(self) -> str | None:
@@ -54,20 +56,21 @@ class Bench:
             SafetyError: It isn't what the bench file says.
         """
         opened = self.opened.get(spec.name)
+        if opened is not None and self._specs[spec.name] != spec:
+            raise SafetyError(f"{spec.name} is open already, as {opened.resource}")
         if opened is None:
             request = m.Open(id=self.connection.number(), spec=spec)
             opened = self.connection.ask(request, m.OpenedInstrument)
             self.opened[spec.name] = opened
+            self._specs[spec.name] = spec
         return opened
 
-    def estop(self, reason: str, *, latch: bool = True) -> EStopReport:
-        """Drive every open instrument to its safe state.
+    def estop(self, reason: str) -> EStopReport:
+        """Trip, and drive every open instrument to its safe state.
 
-        Args:
-            reason: Why.
-            latch: Whether everything but SAFETY is refused until `rearm`.
+        Everything but SAFETY is refused until `rearm`.
         """
-        return ask_estop(self.connection, reason, latch=latch)
+        return ask_estop(self.connection, reason)
 
     def rearm(self, reason: str) -> None:
         """Release the latch of every instrument; nothing is switched on by it.
@@ -144,19 +147,17 @@ class Bench:
         endpoints.remove(self._endpoint)  # one that was killed could not do it itself
 
 
-def begin_estop(connection: Connection, reason: str, *, latch: bool = True) -> Answer:
+def begin_estop(connection: Connection, reason: str) -> Answer:
     """Send the E-stop and return the future of its report, without waiting for it."""
-    request = m.EStop(
-        id=connection.number(), reason=reason, submitted_s=time.monotonic(), latch=latch
-    )
+    request = m.EStop(id=connection.number(), reason=reason, submitted_s=time.monotonic())
     return connection.request(request)
 
 
-def ask_estop(connection: Connection, reason: str, *, latch: bool = True) -> EStopReport:
+def ask_estop(connection: Connection, reason: str) -> EStopReport:
     """Send the E-stop and return its report.
 
     Raises:
         LinkLost: The supervisor is gone, or doesn't answer.
     """
-    answer = begin_estop(connection, reason, latch=latch)
+    answer = begin_estop(connection, reason)
     return convert(connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)

@@ -36,7 +36,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class Answer(concurrent.futures.Future[Any]):
-    """The future of one request.
+    """The future of one request. It ends once, whoever ends it first, in any thread.
 
     Attributes:
         admitted: Done when the supervisor has accepted the request (commands and jobs); it
@@ -45,21 +45,42 @@ class Answer(concurrent.futures.Future[Any]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._ending = threading.Lock()
+        self._ended = False
         self.admitted: concurrent.futures.Future[None] = concurrent.futures.Future()
 
+    def admit(self) -> None:
+        """Note that the supervisor has accepted the request."""
+        if not self.admitted.done() and self.admitted.set_running_or_notify_cancel():
+            self.admitted.set_result(None)
+
+    def cancel(self) -> bool:
+        """End cancelled; whoever waits for it is woken."""
+        if not self._first():
+            return self.cancelled()
+        super().cancel()
+        self.set_running_or_notify_cancel()
+        if self.admitted.cancel():
+            self.admitted.set_running_or_notify_cancel()
+        return True
+
     def fail(self, error: Exception) -> None:
-        """End in ``error``, unless it is done."""
-        if not self.admitted.done():
-            self.admitted.set_exception(error)
-        if self.set_running_or_notify_cancel():
+        """End in ``error``."""
+        if self._first():
+            if not self.admitted.done() and self.admitted.set_running_or_notify_cancel():
+                self.admitted.set_exception(error)
             self.set_exception(error)
 
     def succeed(self, value: Any) -> None:
-        """End with ``value``, unless nobody waits for it any more."""
-        if not self.admitted.done():
-            self.admitted.set_result(None)
-        if self.set_running_or_notify_cancel():
+        """End with ``value``."""
+        if self._first():
+            self.admit()
             self.set_result(value)
+
+    def _first(self) -> bool:
+        with self._ending:
+            first, self._ended = not self._ended, True
+        return first
 
 
 class Connection:
@@ -89,7 +110,11 @@ class Connection:
         self._reader = threading.Thread(target=self._read, name="safetyq client", daemon=True)
         self._reader.start()
         hello = m.Hello(id=0, token=endpoint.token, protocol=m.PROTOCOL, who=who, guest=guest)
-        self.request(hello).result(CONNECT_TIMEOUT_S)
+        try:
+            self.wait(self.request(hello), CONNECT_TIMEOUT_S)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def lost(self) -> str | None:
@@ -130,7 +155,11 @@ class Connection:
         Raises:
             LinkLost: There was no answer in ``timeout_s`` seconds; None: wait for ever.
         """
-        done, _ = concurrent.futures.wait([answer], timeout_s)
+        try:
+            done, _ = concurrent.futures.wait([answer], timeout_s)
+        except BaseException:
+            answer.cancel()  # Ctrl-C: what still waits is not wanted any more
+            raise
         if not done:
             raise LinkLost(f"the supervisor has not answered in {timeout_s:g} s")
         if (error := answer.exception()) is not None:
@@ -214,13 +243,12 @@ class Connection:
                     deliver(message)
             case m.Admitted(id=number) | m.JobGranted(id=number):
                 if (answer := self._open.get(number)) is not None:
-                    answer.admitted.set_result(None)
+                    answer.admit()
             case m.Done(id=number, value=value):
                 if (answer := self._open.get(number)) is not None:
                     answer.succeed(value)
             case m.Failed(id=number, kind="CancelledError"):
                 if (answer := self._open.get(number)) is not None:
-                    answer.admitted.cancel()
                     answer.cancel()
             case m.Failed(id=number, kind=kind, message=text):
                 if (answer := self._open.get(number)) is not None:
@@ -231,7 +259,7 @@ class Connection:
         for answer in list(self._open.values()):
             answer.fail(LinkLost(self._lost))
         for number, deliver in list(self._streams.items()):
-            deliver(m.StreamReply(stream=number, error=self._lost))
+            deliver(m.StreamReply(stream=number, kind="LinkLost", error=self._lost))
 
 
 def convert(value: Any, kind: type[T]) -> T:

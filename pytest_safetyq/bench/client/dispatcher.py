@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pytest_safetyq.bench.client.bench import Bench
 from pytest_safetyq.bench.client.connection import Answer, convert
+from pytest_safetyq.bench.client.futures import admitted, in_this_loop
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.dispatcher.loan import Transact, within_budget
 from pytest_safetyq.scheduling import Priority, TransactionRecord
@@ -56,8 +57,8 @@ class RemoteDispatcher:
                 submitted_s=time.monotonic(),
             )
         )
-        await asyncio.wrap_future(answer.admitted)
-        return asyncio.wrap_future(answer)
+        await admitted(answer)
+        return in_this_loop(answer)
 
     async def abort_low_priority(self, *, below: Priority = Priority.CONTROL) -> int:
         """Cancel waiting commands less urgent than ``below``; return how many."""
@@ -86,7 +87,7 @@ class RemoteDispatcher:
         )
         answer = self._request(begin)
         try:
-            await asyncio.wrap_future(answer.admitted)
+            await admitted(answer)
             return await within_budget(job(self._transact_for(number)), name, timeout)
         finally:
             answer.cancel()

@@ -67,7 +67,7 @@ class Handle:
         cmd_id: str | None = None,
     ) -> Answer:
         """Send one command to the supervisor; return the future of the reply, as bytes."""
-        payload = encoded(command) if isinstance(command, str) else bytes(command)
+        payload = encoded(command) if isinstance(command, str) else raw_bytes(command)
         request = m.Submit(
             id=self._bench.connection.number(),
             instrument=self.name,
@@ -98,6 +98,17 @@ def encoded(command: str) -> bytes:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise ValueError(f"{command!r} can't be sent: {wrong!r} is no Latin-1 character") from error
+
+
+def raw_bytes(payload: bytes) -> bytes:
+    """Return ``payload`` as bytes.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(payload, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a command is text or bytes, not {type(payload).__name__}: {payload!r}")
+    return bytes(payload)
 
 
 def text_of(reply: bytes) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pytest_safetyq.bench.client.connection import Answer
+from pytest_safetyq.bench.client.futures import TextReply
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import Callback, PollStream, ignore, watching
 from pytest_safetyq.bench.client.values import (
@@ -136,7 +137,7 @@ class Instrument(Handle):
         """
         answer = self._begin(command, priority, timeout_s)
         self._bench.connection.wait_until_admitted(answer)
-        return _Text(answer)
+        return TextReply(answer)
 
     def poll(self, command: str, *, every_s: float, callback: Callback | None = None) -> PollStream:
         """Return a background stream of ``command`` at POLL priority, for ``with``.
@@ -167,30 +168,3 @@ class Instrument(Handle):
 
     def _wait(self, answer: Answer) -> bytes:
         return bytes(self._bench.connection.wait(answer))
-
-
-class _Text(concurrent.futures.Future[str]):
-    """The text of a reply that comes as bytes; cancelling it cancels the command."""
-
-    def __init__(self, answer: "concurrent.futures.Future[Any]") -> None:
-        super().__init__()
-        self._answer = answer
-        answer.add_done_callback(self._settle)
-
-    def cancel(self) -> bool:
-        """Cancel the command, if it still waits; SAFETY is sent all the same."""
-        cancelled = super().cancel()
-        if cancelled:
-            self._answer.cancel()
-        return cancelled
-
-    def _settle(self, answer: "concurrent.futures.Future[Any]") -> None:
-        if answer.cancelled():
-            super().cancel()
-            self.set_running_or_notify_cancel()
-        elif self.set_running_or_notify_cancel():
-            error = answer.exception()
-            if error is None:
-                self.set_result(text_of(answer.result()))
-            else:
-                self.set_exception(error)

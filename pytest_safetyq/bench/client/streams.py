@@ -1,6 +1,7 @@
 """Background polls and watches, as a test holds them."""
 
 import asyncio
+import math
 import queue
 import threading
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from typing import Any, Self
 
 from pytest_safetyq.bench.client.bench import Bench
 from pytest_safetyq.bench.wire import messages as m
-from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.bench.wire.failures import exception_for
+from pytest_safetyq.errors import LinkLost
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
@@ -47,7 +49,7 @@ class Stream:
         *,
         vital: bool = False,
     ) -> None:
-        if not every_s > 0:
+        if not 0 < every_s < math.inf:
             raise ValueError(f"every_s must be a positive number of seconds, not {every_s!r}")
         self._bench = bench
         self._instrument = instrument
@@ -107,23 +109,24 @@ class Stream:
 
     def _hand_on(self) -> None:
         while (message := self._replies.get()) is not None:
+            if message.error is not None:
+                error = exception_for(message.kind, self._told(message.error))
+                self._end(error, trips=self._vital)
+                return
             try:
-                self._take(message)
+                self.count += 1
+                self.latest = message.reply
+                self._deliver(message.reply)
             except BaseException as error:  # noqa: BLE001 - raised again where the block ends
-                self._fail(error)
+                self._end(error, trips=True)
                 return
 
-    def _take(self, message: m.StreamReply) -> None:
-        if message.error is not None:
-            raise SafetyError(f"{self._instrument}: poll {self._command}: {message.error}")
-        self.count += 1
-        self.latest = message.reply
-        self._deliver(message.reply)
+    def _told(self, error: str) -> str:
+        return f"{self._instrument}: poll {self._command}: {error}"
 
-    def _fail(self, error: BaseException) -> None:
+    def _end(self, error: BaseException, *, trips: bool) -> None:
         self._error = error
-        from_callback = not isinstance(error, SafetyError)
-        if (self._vital or from_callback) and self._bench.lost is None:
+        if trips and self._bench.lost is None:
             try:
                 self.trip(f"poll {self._command} failed: {error!r}")
             except LinkLost as lost:
@@ -163,7 +166,7 @@ class AsyncPollStream(Stream):
 
 
 def watching(stream_of: Callable[[], Stream], trip_when: Callable[[str], Any]) -> Callback:
-    """Return what a watch does with each reply: trip once when ``trip_when`` says so.
+    """Return what a watch does with each reply: trip when ``trip_when`` says so.
 
     Args:
         stream_of: Returns the stream, which doesn't exist yet when this is called.
@@ -171,9 +174,8 @@ def watching(stream_of: Callable[[], Stream], trip_when: Callable[[str], Any]) -
     """
 
     def deliver(reply: str) -> None:
-        stream = stream_of()
-        if not stream.tripped and trip_when(reply):
-            stream.trip(f"watch: {reply.strip()}")
+        if trip_when(reply):
+            stream_of().trip(f"watch: {reply.strip()}")
 
     return deliver
 

@@ -13,7 +13,8 @@ import sys
 
 from pytest_safetyq.bench import endpoint as endpoints
 from pytest_safetyq.bench.endpoint import Endpoint
-from pytest_safetyq.bench.supervisor.server import Server, tell
+from pytest_safetyq.bench.supervisor.server import Server
+from pytest_safetyq.bench.supervisor.terminal import Terminal
 
 
 def main() -> None:
@@ -21,15 +22,17 @@ def main() -> None:
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+    terminal = Terminal()
     endpoint, listener = endpoints.create()
     try:
-        asyncio.run(_serve(endpoint, listener))
+        asyncio.run(_serve(endpoint, listener, terminal))
     finally:
         endpoints.remove(endpoint)
+        terminal.close()
 
 
-async def _serve(endpoint: Endpoint, listener: socket.socket) -> None:
-    server = Server(endpoint, tell)
+async def _serve(endpoint: Endpoint, listener: socket.socket, terminal: Terminal) -> None:
+    server = Server(endpoint, terminal.say)
     loop = asyncio.get_running_loop()
     listener.setblocking(False)
     if endpoint.unix_path is not None:

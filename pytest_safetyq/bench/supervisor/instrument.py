@@ -69,10 +69,10 @@ class OwnedInstrument:
     link: VisaLink
     dispatcher: SafetyAwareDispatcher
     log: TestLog = field(default_factory=TestLog)
-    _safety: set[Reply] = field(default_factory=set)
+    _next_record: asyncio.Future[None] | None = None
 
     def __post_init__(self) -> None:
-        self.dispatcher.subscribe(self.log.add)
+        self.dispatcher.subscribe(self._recorded)
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ class OwnedInstrument:
             SafetyError: As `SafetyAwareDispatcher.submit`.
         """
         self.limits.check(payload)
-        reply = self.dispatcher.enqueue(
+        return self.dispatcher.enqueue(
             cmd_id,
             RawBytes(payload) if raw else payload,
             priority,
@@ -117,15 +117,17 @@ class OwnedInstrument:
             expect_reply=expect_reply,
             submitted_s=submitted_s,
         )
-        if priority is Priority.SAFETY:
-            self._safety.add(reply)
-            reply.add_done_callback(self._safety.discard)
-        return reply
 
     async def safety_settled(self) -> None:
         """Wait until every SAFETY command that was submitted has its outcome."""
-        if self._safety:
-            await asyncio.wait(self._safety)
+        while self.dispatcher.safety_outstanding:
+            self._next_record = asyncio.get_running_loop().create_future()
+            await self._next_record
+
+    def _recorded(self, record: TransactionRecord) -> None:
+        self.log.add(record)
+        if self._next_record is not None and not self._next_record.done():
+            self._next_record.set_result(None)
 
     async def close(self) -> None:
         """Stop the dispatcher and close the link."""

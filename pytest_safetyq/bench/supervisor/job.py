@@ -71,6 +71,9 @@ class RemoteJob:
                     timeout=transaction.timeout_s,
                     expect_reply=transaction.expect_reply,
                 )
+            except asyncio.CancelledError:
+                self._refuse(transaction)
+                raise
             except Exception as error:  # noqa: BLE001 - it is raised in the client's job
                 self._send(Failed(id=transaction.id, kind=kind_of(error), message=text_of(error)))
             else:

@@ -36,12 +36,13 @@ async def probe(
     safety = command if command is not None else profile.off[0].send
     dispatches: list[TransactionRecord] = []
     confirmed_s: list[float] = []
+    polls: list[Reply] = []
     try:
         for number in range(samples):
-            _fill(instrument, confirm.query, backlog)
+            _fill(instrument, confirm.query, backlog, polls)
             sent = instrument.submit(f"probe {number}", safety.encode("latin-1"), Priority.SAFETY)
             submitted_s = time.monotonic()
-            await sent
+            await _settled(sent, safety)
             await asyncio.sleep(profile.settle_s)
             answer = await _confirm(instrument, confirm.query, number)
             confirmed_s.append(time.monotonic() - submitted_s)
@@ -52,7 +53,8 @@ async def probe(
             assert sent.record is not None
             dispatches.append(sent.record)
     finally:
-        await instrument.dispatcher.abort_low_priority(below=Priority.QUERY)
+        for poll in polls:
+            poll.cancel()
     return LatencyStats(
         queue_wait=Distribution.of(r.dispatch_latency_s or 0.0 for r in dispatches),
         wire_time=Distribution.of(r.service_s or 0.0 for r in dispatches),
@@ -65,13 +67,13 @@ async def probe(
     )
 
 
-def _fill(instrument: OwnedInstrument, query: str, backlog: int) -> None:
-    """Submit POLL commands until ``backlog`` of them wait."""
+def _fill(instrument: OwnedInstrument, query: str, backlog: int, polls: list[Reply]) -> None:
+    """Submit POLL commands, and add them to ``polls``, until ``backlog`` of them wait."""
     payload = query.encode("latin-1")
     waiting = instrument.dispatcher.pending_by_priority[Priority.POLL]
     try:
         for _ in range(backlog - waiting):
-            instrument.submit("probe poll", payload, Priority.POLL, expect_reply=True)
+            polls.append(instrument.submit("probe poll", payload, Priority.POLL, expect_reply=True))
     except BacklogFull as error:
         raise ValueError(f"backlog must fit in the queue, {backlog} doesn't: {error}") from error
 
@@ -81,6 +83,14 @@ async def _confirm(instrument: OwnedInstrument, query: str, number: int) -> str:
         f"probe confirm {number}", query.encode("latin-1"), Priority.SAFETY, expect_reply=True
     )
     try:
-        return (await reply).decode("latin-1").strip()
+        return (await _settled(reply, query)).decode("latin-1").strip()
     except SafetyError as error:
         raise SafeStateUnconfirmed(f"{instrument.name}: {query} got no answer: {error}") from error
+
+
+async def _settled(reply: Reply, command: str) -> bytes:
+    """Return the reply; a command that was cancelled by others is an error, not our end."""
+    await asyncio.wait({reply})
+    if reply.cancelled():
+        raise SafetyError(f"{command} was cancelled")
+    return reply.result()

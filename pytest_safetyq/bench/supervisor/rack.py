@@ -3,12 +3,12 @@
 import asyncio
 import logging
 
-from pytest_safetyq.bench.reports import EStopReport, bench_report
+from pytest_safetyq.bench.reports import EStopReport, bench_report, unreported
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.bench.supervisor.locks import ResourceLock
 from pytest_safetyq.bench.supervisor.opening import open_instrument
 from pytest_safetyq.bench.supervisor.safe_state import SafeState
-from pytest_safetyq.bench.wire.messages import InstrumentSpec
+from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.errors import LinkLost, SafeStateUnconfirmed, SafetyError
 from pytest_safetyq.scheduling import LatchEvent, LatchState, TransactionRecord
 
@@ -29,6 +29,7 @@ class Rack:
         self._safe_states: dict[str, SafeState] = {}
         self._locks: list[ResourceLock] = []
         self._opening = asyncio.Lock()
+        self._entering: set[asyncio.Task[EStopReport]] = set()
         self.tripped: str | None = None
 
     def __getitem__(self, name: str) -> OwnedInstrument:
@@ -52,6 +53,11 @@ class Rack:
         return instrument
 
     async def _open(self, spec: InstrumentSpec) -> OwnedInstrument:
+        for other in self._instruments.values():
+            if (other.spec.resource, other.spec.library) == (spec.resource, spec.library):
+                raise SafetyError(
+                    f"{spec.resource} is open already, as {other.name}; give it one name"
+                )
         lock = ResourceLock(spec.resource) if not spec.simulated else None
         if lock is not None:
             lock.acquire()
@@ -70,22 +76,39 @@ class Rack:
         self._safe_states[spec.name] = SafeState(instrument)
         return instrument
 
-    async def enter_safe_state(
-        self, reason: str, submitted_s: float, *, latch: bool
-    ) -> EStopReport:
-        """Drive every instrument to its safe state, all at the same time.
+    def begin_safe_state(self, reason: str, submitted_s: float) -> asyncio.Task[EStopReport]:
+        """Trip every instrument and drive it to its safe state, all at the same time.
+
+        The task belongs to the rack: it goes on when whoever asked is gone.
 
         Args:
             reason: Why.
             submitted_s: When it was asked for, monotonic.
-            latch: Whether to trip.
         """
-        if latch:
-            self.tripped = reason
-        entering = [
-            state.enter(reason, submitted_s, latch=latch) for state in self._safe_states.values()
-        ]
-        return bench_report(await asyncio.gather(*entering), reason)
+        self.tripped = reason
+        task = asyncio.create_task(self._enter_safe_state(reason, submitted_s))
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
+        return task
+
+    async def enter_safe_state(self, reason: str, submitted_s: float) -> EStopReport:
+        """Do what `begin_safe_state` does, and return the report."""
+        return await asyncio.shield(self.begin_safe_state(reason, submitted_s))
+
+    async def _enter_safe_state(self, reason: str, submitted_s: float) -> EStopReport:
+        names = list(self._safe_states)
+        outcomes = await asyncio.gather(
+            *(state.enter(reason, submitted_s) for state in self._safe_states.values()),
+            return_exceptions=True,
+        )
+        reports = []
+        for name, outcome in zip(names, outcomes, strict=True):
+            if isinstance(outcome, EStopReport):
+                reports.append(outcome)
+            else:
+                log.error("%s: the safe state failed", name, exc_info=outcome)
+                reports.append(unreported(name, reason))
+        return bench_report(reports, reason)
 
     def rearm(self, reason: str) -> None:
         """Release every latch; nothing is switched on by it.
@@ -121,8 +144,15 @@ class Rack:
         records = [r for i in self._instruments.values() for r in i.log.records]
         return sorted(records, key=lambda record: record.submitted_s)
 
+    @property
+    def opened(self) -> list[OpenedInstrument]:
+        """What a client may know of the instruments that are open."""
+        return [instrument.described() for instrument in self._instruments.values()]
+
     async def close(self) -> None:
         """Close everything. It doesn't switch anything off: that comes before."""
+        if self._entering:
+            await asyncio.wait(self._entering)
         for instrument in self._instruments.values():
             await instrument.close()
         for lock in self._locks:

@@ -35,16 +35,17 @@ class SafeState:
         self._running: asyncio.Task[EStopReport] | None = None
         self.last: EStopReport | None = None
 
-    async def enter(self, reason: str, submitted_s: float, *, latch: bool) -> EStopReport:
-        """Drive the instrument to its safe state and return how it went.
+    async def enter(self, reason: str, submitted_s: float) -> EStopReport:
+        """Trip the instrument, drive it to its safe state, and return how it went.
+
+        It is always tripped: a command that waits, or that comes between the off sequence
+        and its readback, could switch the output on again.
 
         Args:
             reason: Why.
             submitted_s: When it was asked for, monotonic.
-            latch: Whether to trip: everything but SAFETY is refused from now on.
         """
-        if latch:
-            await self._instrument.dispatcher.trip(reason)
+        await self._instrument.dispatcher.trip(reason)
         if self._running is None:
             self._running = asyncio.create_task(self._enter(reason, submitted_s))
         # Whoever asked may be gone before it is done; it goes on all the same.
@@ -104,7 +105,7 @@ class SafeState:
             return outcome, time.monotonic()
         return outcome, None
 
-    def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | SafetyError:
+    def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | Exception:
         """Submit one step; past the limits, which are for set-points of tests."""
         first = cmd_id == f"{CMD_ID} 1.1"
         try:
@@ -116,15 +117,15 @@ class SafeState:
                 expect_reply=True if step.reply else None,
                 submitted_s=submitted_s if first else None,
             )
-        except SafetyError as error:
-            return error  # the dispatcher has ended: the report says so
+        except (SafetyError, ValueError) as error:
+            return error  # the dispatcher has ended, or it is no text: the report says so
 
-    async def _outcome(self, step: Step, sent: Reply | SafetyError, attempt: int) -> EStopStep:
+    async def _outcome(self, step: Step, sent: Reply | Exception, attempt: int) -> EStopStep:
         error: str | None = None
         answer: str | None = None
         latency_s: float | None = None
         bound_s = 0.0
-        if isinstance(sent, SafetyError):
+        if isinstance(sent, Exception):
             error = str(sent)
         else:
             with contextlib.suppress(asyncio.CancelledError):

@@ -2,7 +2,7 @@
 
 import asyncio
 import hmac
-import sys
+import logging
 import time
 from collections.abc import Callable
 
@@ -19,6 +19,8 @@ from pytest_safetyq.bench.wire.framing import (
     encode,
 )
 from pytest_safetyq.bench.wire.messages import PROTOCOL, Done, Failed, Hello, Message
+
+log = logging.getLogger("pytest_safetyq.bench")
 
 HELLO_TIMEOUT_S = 5.0
 FIRST_CLIENT_TIMEOUT_S = 20.0
@@ -40,6 +42,7 @@ class Server:
         self._owners = 0
         self._finished = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self.rack = Rack()
 
     async def run_until_finished(self) -> None:
@@ -48,15 +51,15 @@ class Server:
         nobody = loop.call_later(FIRST_CLIENT_TIMEOUT_S, self._finish_if_alone)
         await self._finished.wait()
         nobody.cancel()
-        for connection in self._connections:
-            connection.cancel()
+        for writer in self._writers:
+            writer.transport.abort()  # the conversations end by themselves
         if self._connections:
             await asyncio.wait(self._connections)
         await self.rack.close()
 
     async def alarm(self, reason: str) -> None:
         """Trip the bench because of ``reason``, and tell how it went."""
-        report = await self.rack.enter_safe_state(reason, time.monotonic(), latch=True)
+        report = await self.rack.enter_safe_state(reason, time.monotonic())
         for one in report.by_instrument.values():
             self._say(f"safetyq: {reason}: {one}")
 
@@ -69,13 +72,15 @@ class Server:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
+        self._writers.add(writer)
         try:
             hello = await self._welcome(reader, writer)
             if hello is not None:
                 await self._converse(hello, reader, writer)
         finally:
             self._connections.discard(task)
-            writer.transport.abort() if writer.is_closing() else writer.close()
+            self._writers.discard(writer)
+            writer.close()
 
     async def _welcome(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -85,7 +90,8 @@ class Server:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
                 message = decode_for_supervisor(await _frame(reader, MAX_HELLO_BYTES))
         except (FrameError, TimeoutError, OSError, asyncio.IncompleteReadError) as error:
-            self._say(f"safetyq: a connection was refused: {error or type(error).__name__}")
+            why = str(error) or type(error).__name__
+            self._say(f"safetyq: a connection was refused: {why}")
             return None
         if not isinstance(message, Hello) or not hmac.compare_digest(
             message.token.encode(), self._endpoint.token.encode()
@@ -120,6 +126,9 @@ class Server:
             ending = f"sent what is no message ({error})"
         except (OSError, asyncio.IncompleteReadError):
             pass  # the connection is at its end, which is judged below
+        except Exception as error:  # a defect of ours must not leave anything on
+            log.exception("a conversation has failed")
+            ending = f"could not be served ({error!r})"
         await self._after(hello, session, ending)
 
     async def _after(self, hello: Hello, session: Session, ending: str) -> None:
@@ -127,7 +136,7 @@ class Server:
         if hello.guest:
             await session.end()
             return
-        if not session.said_goodbye:
+        if not session.said_goodbye and not self._finished.is_set():
             await self.alarm(f"{hello.who} {ending}")
         await session.end()
         self._owners -= 1
@@ -141,12 +150,3 @@ class Server:
 async def _frame(reader: asyncio.StreamReader, limit: int) -> bytes:
     length = body_length(await reader.readexactly(HEADER_BYTES), limit)
     return await reader.readexactly(length)
-
-
-def tell(line: str) -> None:
-    """Write one line to the terminal of the run, if there still is one."""
-    try:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-    except OSError:
-        pass  # the terminal is gone with the run; the instruments are off all the same

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.bench.supervisor.job import RemoteJob
 from pytest_safetyq.bench.supervisor.opening import resources_of
 from pytest_safetyq.bench.supervisor.probe import probe
@@ -15,7 +16,7 @@ from pytest_safetyq.bench.supervisor.stream import run_stream
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.errors import Preempted, SafetyError
 from pytest_safetyq.scheduling import Priority
 
 Send = Callable[[m.Message], None]
@@ -44,6 +45,10 @@ class Session:
                 self._submit(message)
             case m.Cancel():
                 self._cancel(message.id)
+            case m.EStop():
+                # Begun here and now: it is carried out even if the client is gone by then.
+                entering = self._rack.begin_safe_state(message.reason, message.submitted_s)
+                self._start(message.id, self._report(message.id, entering))
             case m.JobTransaction():
                 self._job_transaction(message)
             case m.EndJob():
@@ -121,7 +126,7 @@ class Session:
     def _job_transaction(self, request: m.JobTransaction) -> None:
         job = self._jobs.get(request.job)
         if job is None:
-            self._fail(request.id, LinkLost("the job has ended"))
+            self._fail(request.id, Preempted("the job has ended; it has no link any more"))
         else:
             job.transact(request)
 
@@ -140,10 +145,9 @@ class Session:
     async def _rearm(self, request: m.Rearm) -> None:
         self._rack.rearm(request.reason)
 
-    async def _estop(self, request: m.EStop) -> object:
-        return await self._rack.enter_safe_state(
-            request.reason, request.submitted_s, latch=request.latch
-        )
+    async def _report(self, request: int, entering: asyncio.Task[EStopReport]) -> None:
+        report = await asyncio.shield(entering)
+        self._send(m.Done(id=request, value=msgspec.to_builtins(report)))
 
     async def _state(self, request: m.State) -> m.DispatcherState:
         dispatcher = self._rack[request.instrument].dispatcher
@@ -190,10 +194,11 @@ class Session:
     async def _resources(self, request: m.ListResources) -> list[str]:
         return await resources_of(request.library)
 
+    async def _opened(self, request: m.ListOpened) -> object:
+        return self._rack.opened
+
     async def _goodbye(self, request: m.Goodbye) -> object:
-        report = await self._rack.enter_safe_state(
-            "end of the run", request.submitted_s, latch=False
-        )
+        report = await self._rack.enter_safe_state("end of the run", request.submitted_s)
         self.said_goodbye = True
         return report
 
@@ -203,7 +208,6 @@ _ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
     m.Abort: Session._abort,
     m.Trip: Session._trip,
     m.Rearm: Session._rearm,
-    m.EStop: Session._estop,
     m.State: Session._state,
     m.Records: Session._records,
     m.BeginTest: Session._begin_test,
@@ -211,5 +215,6 @@ _ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
     m.BeginJob: Session._job,
     m.Probe: Session._probe,
     m.ListResources: Session._resources,
+    m.ListOpened: Session._opened,
     m.Goodbye: Session._goodbye,
 }

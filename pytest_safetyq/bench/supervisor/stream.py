@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.bench.wire.messages import StreamReply
-from pytest_safetyq.errors import BacklogFull, EStopLatched, SafetyError
+from pytest_safetyq.errors import BacklogFull, EStopLatched
 from pytest_safetyq.scheduling import Priority
 
 
@@ -29,17 +30,28 @@ async def run_stream(
         every_s: Seconds from one turn to the next; turns that are missed are left out.
         send: Hands a reply to the client.
     """
-    payload = command.encode("latin-1")
     turn_s = time.monotonic()
     while True:
         try:
-            reply = await instrument.submit(f"poll {command}", payload, Priority.POLL)
+            reply = await _one(instrument, command)
         except (BacklogFull, EStopLatched):
-            pass  # this turn is missed; the latch or the backlog is everybody's to see
-        except SafetyError as error:
-            send(StreamReply(stream=stream, error=str(error)))
+            reply = None  # this turn is missed; the latch or the backlog is everybody's to see
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
+            send(StreamReply(stream=stream, kind=kind_of(error), error=text_of(error)))
             return
-        else:
-            send(StreamReply(stream=stream, reply=reply.decode("latin-1")))
+        if reply is not None:
+            send(StreamReply(stream=stream, reply=reply))
         turn_s = max(turn_s + every_s, time.monotonic())
         await asyncio.sleep(turn_s - time.monotonic())
+
+
+async def _one(instrument: OwnedInstrument, command: str) -> str | None:
+    """Send the command once; return the reply, or None if somebody flushed it."""
+    payload = command.encode("latin-1")
+    reply = instrument.submit(f"poll {command}", payload, Priority.POLL)
+    try:
+        await asyncio.wait({reply})
+    except asyncio.CancelledError:
+        reply.cancel()
+        raise
+    return None if reply.cancelled() else reply.result().decode("latin-1")

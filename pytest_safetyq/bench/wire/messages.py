@@ -139,17 +139,15 @@ class Rearm(Request, frozen=True, kw_only=True):
 
 
 class EStop(Request, frozen=True, kw_only=True):
-    """Drive everything that is open to its safe state; answered with `EStopReport`.
+    """Trip, and drive everything that is open to its safe state; answered with `EStopReport`.
 
     Attributes:
         reason: Why.
         submitted_s: When it was asked for, monotonic.
-        latch: Whether everything but SAFETY is refused from now on.
     """
 
     reason: str
     submitted_s: float
-    latch: bool = True
 
 
 class State(Request, frozen=True, kw_only=True):
@@ -227,6 +225,10 @@ class ListResources(Request, frozen=True, kw_only=True):
     library: str
 
 
+class ListOpened(Request, frozen=True, kw_only=True):
+    """Answered with a list of `OpenedInstrument`."""
+
+
 class Goodbye(Request, frozen=True, kw_only=True):
     """Drive everything to its safe state and leave; answered with `EStopReport`."""
 
@@ -250,6 +252,7 @@ class StreamReply(Message, frozen=True, kw_only=True):
 
     stream: int
     reply: str = ""
+    kind: str = ""
     error: str | None = None
 
 
@@ -293,6 +296,7 @@ ToSupervisor = (
     | EndJob
     | Probe
     | ListResources
+    | ListOpened
     | Goodbye
 )
 ToClient = Admitted | JobGranted | StreamReply | Done | Failed
