@@ -69,7 +69,8 @@ class Worker:
         if (
             self._restoring is not None
             and command.priority is Priority.SAFETY
-            and not self.exchange.must_restore(expects_reply=command.expects_reply)
+            and not command.expects_reply
+            and self.exchange.condition is Condition.DIRTY
         ):
             self._restoring.cancel()
         self.wake()

@@ -16,6 +16,9 @@ T = TypeVar("T")
 RETURN_GRACE_S = 0.015
 """Seconds that a backend gets to return from a call whose time is up."""
 
+CLOSE_S = 0.2
+"""Seconds that closing a session gets before the next one is opened all the same."""
+
 
 class VisaLink:
     """One instrument behind PyVISA.
@@ -54,6 +57,7 @@ class VisaLink:
         self._thread: DaemonThread | None = None
         self._session: VisaSession | None = None
         self._raw = False
+        self._overstayed = False
         self._unanswered: list[bytes] = []
         self.resync_budget_s = resync_budget_s
         self.deadline_s = 0.0
@@ -61,8 +65,10 @@ class VisaLink:
 
     @property
     def lost(self) -> bool:
-        """Whether there is no session, or one that is stuck in a call."""
-        return self._session is None or self._thread is None or self._thread.is_busy()
+        """Whether there is no session, or one that is stuck in a call whose time is up."""
+        if self._session is None or self._thread is None:
+            return True
+        return self._overstayed and self._thread.is_busy()
 
     async def open(self, timeout_s: float) -> Self:
         """Open the session and ask for the identity, within ``timeout_s`` seconds.
@@ -114,7 +120,7 @@ class VisaLink:
         ``OUTP OFF`` doesn't wait for an identity.
         """
         until = time.monotonic() + self.resync_budget_s
-        if not lost and not self.lost:
+        if not lost and not self.lost and self._thread is not None and not self._thread.is_busy():
             self.deadline_s = time.monotonic() + self.resync_budget_s / 2
             # A new session is the last step, and says itself if it fails.
             with contextlib.suppress(TimeoutError, LinkLost):
@@ -136,9 +142,10 @@ class VisaLink:
     async def _close_before_opening(self) -> None:
         """Close the session, and wait for that if it can be: some instruments take one only."""
         thread = self._thread
+        stuck = thread is not None and thread.is_busy()
         await self.close()
-        if thread is not None:
-            await thread.settled(RETURN_GRACE_S)
+        if thread is not None and not stuck:
+            await thread.settled(CLOSE_S)
 
     async def _open_session(self) -> None:
         address, timeout_s = self._address, self.deadline_s - time.monotonic()
@@ -151,6 +158,7 @@ class VisaLink:
             thread.end(lambda: _close_all(opened))
             raise
         self._thread, self._session = thread, opened[0]
+        self._overstayed = False
 
     async def _clear_up(self, owed: int, discard: Callable[[], None]) -> None:
         """Discard what is owed, and know it: by the answer to the identity query."""
@@ -201,7 +209,7 @@ class VisaLink:
             return await thread.call(lambda: function(session))
         except asyncio.CancelledError:
             # The backend's own timeout ends about now: the session may be good for more.
-            await thread.settled(RETURN_GRACE_S)
+            self._overstayed = not await thread.settled(RETURN_GRACE_S)
             raise
 
     def _stripped(self, reply: bytes) -> bytes:

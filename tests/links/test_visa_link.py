@@ -77,7 +77,7 @@ async def test_without_an_identity_query_nothing_is_sent(instrument: Instrument)
 async def test_an_instrument_that_says_nothing_is_not_open(instrument: Instrument) -> None:
     instrument.answers.clear()
     started = time.monotonic()
-    with pytest.raises(LinkLost, match=r"GPIB0::5::INSTR: no answer to b'\*IDN\?'"):
+    with pytest.raises(LinkLost, match=r"GPIB0::5::INSTR: no answer to \*IDN\?"):
         await link_to().open(0.1)
     assert time.monotonic() - started < 2.0
     await until(lambda: instrument.events[-1] == "close")
@@ -377,7 +377,9 @@ async def test_what_a_call_left_behind_reads_at_last_is_handed_to_nobody(
     await link.close()
 
 
-async def test_a_call_that_overstays_is_a_lost_link_and_is_said_so(instrument: Instrument) -> None:
+async def test_a_call_that_overstays_leaves_a_lost_link_that_says_so(
+    instrument: Instrument,
+) -> None:
     link = await link_to().open(1.0)
     instrument.stuck = True
     await link.write(b"STUCK?")
@@ -385,8 +387,8 @@ async def test_a_call_that_overstays_is_a_lost_link_and_is_said_so(instrument: I
     await asyncio.sleep(0.02)
     reading.cancel()
     await asyncio.wait({reading}, timeout=1.0)
-    assert isinstance(reading.exception(), LinkLost)
-    assert "has not returned in time" in str(reading.exception())
+    assert reading.cancelled()
+    assert link.lost
     with pytest.raises(LinkLost, match="no session"):
         await link.write(b"NEXT")
     await link.close()
@@ -417,7 +419,7 @@ async def test_the_old_session_is_closed_before_a_new_one_is_opened(
     instrument.close_s = 0.03
     link = await link_to().open(1.0)
     link.deadline_s = time.monotonic() + 1.0
-    await link.resynchronise(owed=0, lost=True, discard=lambda: None)
+    await link.resynchronise(owed=1, lost=True, discard=lambda: None)
     assert instrument.events == ["open", "*IDN?\n", "close", "open", "*IDN?\n"]
     await link.close()
 
@@ -498,9 +500,10 @@ async def test_an_estop_behind_a_stuck_read_needs_no_answer_from_the_instrument(
     await link.close()
 
 
-async def test_the_bound_of_an_estop_behind_a_call_counts_the_new_session_it_may_take(
+async def test_an_estop_behind_a_call_that_is_left_behind_is_late_by_the_new_session(
     instrument: Instrument,
 ) -> None:
+    """The bound counts the budgets, and not that a link is lost: then the record shows it."""
     link = await link_to(resync_budget_s=1.0).open(1.0)
 
     def slow() -> None:
@@ -508,7 +511,7 @@ async def test_the_bound_of_an_estop_behind_a_call_counts_the_new_session_it_may
 
     instrument.open_hook = slow
     latency_s, bound_s = await estop_while_stuck(instrument, link, budget_s=0.2)
-    assert latency_s <= bound_s + LOADED_S
+    assert bound_s < latency_s <= bound_s + 0.5 + LOADED_S
     await link.close()
 
 

@@ -100,8 +100,8 @@ async def test_a_device_clear_which_the_simulation_does_not_have_does_no_harm(
 async def test_a_mute_instrument_can_not_be_opened(bench: Bench) -> None:
     started = time.monotonic()
     with pytest.raises(LinkLost, match="no answer"):
-        await link_to(bench(mute="true")).open(0.1)
-    assert time.monotonic() - started < 2.0
+        await link_to(bench(mute="true")).open(1.0)
+    assert time.monotonic() - started < 4.0
 
 
 async def test_an_address_that_the_simulation_does_not_have_is_refused(bench: Bench) -> None:

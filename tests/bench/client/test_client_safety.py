@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -180,7 +182,12 @@ def test_absent_hardware_says_what_was_found_instead(own: Rig) -> None:
 
 
 def test_another_model_than_named_is_refused(own: Rig) -> None:
-    spec = msgspec.structs.replace(own.specs["smu"], name="wrong", resource="GPIB0::8::INSTR")
+    elsewhere = own.specs["smu"].library.replace("@sim", "")
+    copy = Path(elsewhere).with_name("another.yaml")
+    shutil.copy(elsewhere, copy)  # another bench: this one has its load open already
+    spec = msgspec.structs.replace(
+        own.specs["smu"], name="wrong", resource="GPIB0::8::INSTR", library=f"{copy}@sim"
+    )
     with pytest.raises(SafetyError, match="ELECTRONIC LOAD"):
         own.bench.open(spec)
 

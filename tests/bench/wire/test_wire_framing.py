@@ -47,6 +47,7 @@ TO_SUPERVISOR: list[m.Message] = [
     m.EndJob(job=13),
     m.Probe(id=15, instrument="smu", samples=1, backlog=0, command=None),
     m.ListResources(id=16, library="@sim"),
+    m.ListOpened(id=18),
     m.Goodbye(id=17, submitted_s=0.0),
 ]
 
