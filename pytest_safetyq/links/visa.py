@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Self, TypeVar
 
@@ -15,6 +16,12 @@ T = TypeVar("T")
 
 RETURN_GRACE_S = 0.015
 """Seconds that a backend gets to return from a call whose time is up."""
+
+QUIET_S = 0.25
+"""Seconds of silence after an identity that make it the last one."""
+
+REMEMBERED_MESSAGES = 64
+"""How many messages without a reply are remembered, to know whether identities are owed."""
 
 CLOSE_S = 0.2
 """Seconds that closing a session gets before the next one is opened all the same."""
@@ -58,7 +65,8 @@ class VisaLink:
         self._session: VisaSession | None = None
         self._raw = False
         self._overstayed = False
-        self._unanswered: list[bytes] = []
+        self._unanswered: deque[bytes] = deque(maxlen=REMEMBERED_MESSAGES)
+        self._left_behind: list[DaemonThread] = []
         self.resync_budget_s = resync_budget_s
         self.deadline_s = 0.0
         self.identity: bytes | None = None
@@ -120,7 +128,7 @@ class VisaLink:
         ``OUTP OFF`` doesn't wait for an identity.
         """
         until = time.monotonic() + self.resync_budget_s
-        if not lost and not self.lost and self._thread is not None and not self._thread.is_busy():
+        if not lost and not self.lost:
             self.deadline_s = time.monotonic() + self.resync_budget_s / 2
             # A new session is the last step, and says itself if it fails.
             with contextlib.suppress(TimeoutError, LinkLost):
@@ -130,6 +138,7 @@ class VisaLink:
         await self._close_before_opening()
         await self._open_session()
         if owed and self._identity_query is not None:
+            await self._await_left_behind(until)
             await self._read_up_to_identity(self._identity_query, discard)
 
     async def close(self) -> None:
@@ -137,6 +146,8 @@ class VisaLink:
         thread, session = self._thread, self._session
         self._thread = self._session = None
         if thread is not None:
+            if thread.is_busy():
+                self._left_behind.append(thread)
             thread.end(session.close if session is not None else _nothing)
 
     async def _close_before_opening(self) -> None:
@@ -176,22 +187,35 @@ class VisaLink:
         """Ask for the identity and discard what comes before it.
 
         An instrument answers in order. Where identities are among what is owed, the one that
-        was asked for here is the last of them; fewer may come, and then silence has to tell.
+        was asked for here is the last of them; fewer may come, and then silence tells.
         """
         stale = sum(_same_query(one, query) for one in self._unanswered)
+        until = self.deadline_s
         await self.write(query)
-        while stale >= 0:
-            try:
-                reply = self._stripped(await self._read())
-            except TimeoutError:
-                if stale == sum(_same_query(one, query) for one in self._unanswered) - 1:
-                    raise  # not one identity came: nobody is there
-                break
+        reply: bytes | None = None
+        identities = 0
+        while not (reply == self.identity and identities > stale):
             if reply == self.identity:
-                stale -= 1
-            if stale >= 0:
-                discard()
+                self.deadline_s = min(until, time.monotonic() + QUIET_S)
+            else:
+                self.deadline_s = until
+            try:
+                following = self._stripped(await self._read())
+            except TimeoutError:
+                if reply == self.identity:
+                    break
+                raise
+            if reply is not None:
+                discard()  # only what follows it shows that it was not the last
+            reply = following
+            identities += reply == self.identity
         self._unanswered.clear()
+
+    async def _await_left_behind(self, until: float) -> None:
+        """Wait for threads that are still in a call: they would take our replies."""
+        self._left_behind = [thread for thread in self._left_behind if thread.is_busy()]
+        for thread in self._left_behind:
+            await thread.settled(max(0.0, until - time.monotonic()))
 
     async def _read(self) -> bytes:
         return await self._call(lambda session: session.read(self.deadline_s))

@@ -270,6 +270,23 @@ async def test_a_link_with_nothing_owed_is_clear_after_one_identity_query(
     await link.close()
 
 
+async def test_replies_that_died_with_the_old_session_are_not_counted_as_discarded(
+    instrument: Instrument,
+) -> None:
+    """As on a socket: nothing of before can come on a new connection."""
+    instrument.forgets = True
+    instrument.answers[b"B?"] = (b"b\n", 0.0)
+    link = await link_to(resync_budget_s=1.0).open(1.0)
+    instrument.once[b"*IDN?"] = deque([(b"", 0.0)])
+    async with SafetyAwareDispatcher.on(link) as dispatcher:
+        with pytest.raises(TransactionTimeout):
+            await (await dispatcher.submit("silent", b"SILENT?", QUERY, timeout=0.05))
+        assert await (await dispatcher.submit("b", b"B?", QUERY)) == b"b"
+        assert dispatcher.discarded_replies == 0
+    assert instrument.events.count("open") == 2
+    await link.close()
+
+
 # Without an identity query.
 
 

@@ -26,6 +26,7 @@ class Instrument:
         open_hook: Called while a session is being opened, in its thread.
         close_s: Seconds that closing takes.
         clears: Whether it knows a device clear.
+        forgets: Whether unread replies end with the session.
         exclusive: Whether only one session may be open at a time.
         stuck: While set, a read waits for ``release`` and not for its timeout.
         release: Lets calls that are stuck return.
@@ -39,6 +40,7 @@ class Instrument:
         self.open_hook: Callable[[], None] = lambda: None
         self.close_s = 0.0
         self.clears: bool | None = None
+        self.forgets = False
         self.exclusive = False
         self.stuck = False
         self.release = threading.Event()
@@ -80,6 +82,9 @@ class Instrument:
         self.events.append("clear")
         self._replies.clear()
 
+    def forget(self) -> None:
+        self._replies.clear()
+
 
 class Session:
     """Stands for `VisaSession`."""
@@ -92,6 +97,8 @@ class Session:
         self.thread = threading.current_thread()
         self.is_open = True
         self.instrument.open_hook()
+        if self.instrument.forgets:
+            self.instrument.forget()
         self.instrument.events.append("open")
         self.instrument.sessions.append(self)
 

@@ -1,6 +1,7 @@
 """The dispatcher of an instrument, as a test holds it: the dispatcher itself is elsewhere."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -10,6 +11,7 @@ from pytest_safetyq.bench.client.connection import Answer, convert
 from pytest_safetyq.bench.client.futures import admitted, in_this_loop
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.dispatcher.loan import Transact, within_budget
+from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.scheduling import Priority, TransactionRecord
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
@@ -91,7 +93,7 @@ class RemoteDispatcher:
             return await within_budget(job(self._transact_for(number)), name, timeout)
         finally:
             answer.cancel()
-            if self._bench.lost is None:
+            with contextlib.suppress(LinkLost):  # with the supervisor the job has ended too
                 connection.send(m.EndJob(job=number))
 
     def _transact_for(self, job: int) -> Transact:

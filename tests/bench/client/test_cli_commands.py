@@ -240,6 +240,24 @@ def test_estop_of_what_is_named_although_another_run_is_alive(
     assert ended.returncode == 0
 
 
+def test_a_simulated_run_does_not_stand_for_the_hardware_of_the_same_address(
+    own: Rig, safetyq: Command
+) -> None:
+    """The run that is alive holds a simulated SMU at that address; the real one is meant."""
+    safetyq.environment["XDG_RUNTIME_DIR"] = str(own.runtime_dir)
+    ended = safetyq.run("estop", "--instrument", SMU, "--visa", "@py")
+    assert not own.is_on
+    assert f"{SMU} REAL" in ended.stdout
+    assert ended.returncode == 1
+
+
+def test_a_run_on_another_simulation_is_another_bench(own: Rig, safetyq: Command) -> None:
+    safetyq.environment["XDG_RUNTIME_DIR"] = str(own.runtime_dir)
+    ended = safetyq.run("estop", "--bench", safetyq.bench())
+    assert safetyq.witness.messages(SMU), "the SMU that was named was never told"
+    assert ended.returncode == 0
+
+
 def test_a_runtime_directory_that_is_open_to_others_is_one_line(safetyq: Command) -> None:
     (safetyq.runtime_dir / "safetyq").mkdir()
     (safetyq.runtime_dir / "safetyq").chmod(0o755)
