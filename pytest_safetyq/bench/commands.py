@@ -4,10 +4,12 @@ Shared by the ``safetyq`` command and by the plugin's options of the same meanin
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from pytest_safetyq.bench import endpoint as endpoints
 from pytest_safetyq.bench.client.bench import Bench, begin_estop
 from pytest_safetyq.bench.client.connection import Answer, Connection, convert
+from pytest_safetyq.bench.endpoint import Endpoint
 from pytest_safetyq.bench.profiles import profile_names
 from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.bench.selection import SIMULATION, library_path
@@ -75,7 +77,7 @@ def estop_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
     stuck must not hold up the others.
     """
     yield from (sent := _SentToAll()).lines()
-    missing = [spec for spec in specs if spec.resource not in sent.resources]
+    missing = [spec for spec in specs if _place(spec) not in sent.places]
     if missing:
         yield from check_lines(missing)
     elif not sent.alive:
@@ -87,22 +89,27 @@ class _SentToAll:
 
     Attributes:
         alive: Whether there is any.
-        resources: The resource names that they hold.
+        places: Where the instruments are that they hold.
     """
 
     def __init__(self) -> None:
         self._under_way: list[tuple[int, Connection, Answer]] = []
         self._unreached: list[Verdict] = []
-        self.resources: set[str] = set()
-        for endpoint in endpoints.discover():
-            try:
-                connection = Connection(endpoint, who="safetyq estop", guest=True)
-            except SafetyError as error:
-                self._unreached.append((f"supervisor {endpoint.pid}: {error}", False))
-            else:
-                answer = begin_estop(connection, "safetyq estop")
-                self._under_way.append((endpoint.pid, connection, answer))
+        self.places: set[tuple[str, str]] = set()
+        found = list(endpoints.discover())
+        if found:
+            with ThreadPoolExecutor(len(found)) as threads:
+                list(threads.map(self._send, found))
         self.alive = bool(self._under_way)
+
+    def _send(self, endpoint: Endpoint) -> None:
+        try:
+            connection = Connection(endpoint, who="safetyq estop", guest=True)
+        except SafetyError as error:
+            self._unreached.append((f"supervisor {endpoint.pid}: {error}", False))
+        else:
+            answer = begin_estop(connection, "safetyq estop")
+            self._under_way.append((endpoint.pid, connection, answer))
 
     def lines(self) -> Iterator[Verdict]:
         """Yield the outcome at each supervisor."""
@@ -120,10 +127,15 @@ class _SentToAll:
                 continue
             finally:
                 connection.close()
-            self.resources.update(opened.resource for opened in held)
+            self.places.update(_place(opened) for opened in held)
             yield from _verdicts(report)
             if not report.by_instrument:
                 yield f"supervisor {pid}: no instrument is open", True
+
+
+def _place(instrument: InstrumentSpec | m.OpenedInstrument) -> tuple[str, str]:
+    """Return where an instrument is: real libraries reach the same hardware, simulations don't."""
+    return instrument.resource, instrument.library if instrument.simulated else ""
 
 
 def _verdicts(report: EStopReport) -> Iterator[Verdict]:

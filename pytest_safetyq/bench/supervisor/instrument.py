@@ -84,6 +84,7 @@ class OwnedInstrument:
         return OpenedInstrument(
             name=self.name,
             resource=self.spec.resource,
+            library=self.spec.library,
             model=self.model,
             identity=self.identity,
             simulated=self.spec.simulated,

@@ -52,6 +52,7 @@ class OpenedInstrument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     name: str
     resource: str
+    library: str
     model: str
     identity: str
     simulated: bool
