@@ -9,9 +9,8 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,8 +26,7 @@ _INSTRUMENT_HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TakenOption:
+class TakenOption(NamedTuple):
     """``--instrument`` belongs to another plugin.
 
     Attributes:

@@ -31,8 +31,11 @@ CALL = {
 
 DEATH = {
     "kill -9": "    os.kill(os.getpid(), signal.SIGKILL)",
-    "SIGTERM": "    os.kill(os.getpid(), signal.SIGTERM)",
-    "SIGHUP": "    os.kill(os.getpid(), signal.SIGHUP)",
+    # Whoever runs the tests may have them ignored (nohup): that is inherited.
+    "SIGTERM": "    signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+    "    os.kill(os.getpid(), signal.SIGTERM)",
+    "SIGHUP": "    signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    "    os.kill(os.getpid(), signal.SIGHUP)",
     "os._exit": "    os._exit(0)",
     "segfault": "    ctypes.string_at(0)",
     "abort": "    os.abort()",
@@ -204,7 +207,11 @@ def test_second(instrument):
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is a signal of Unix here")
 def test_a_real_interrupt_leaves_the_output_off(suite: Suite, witness: Witness) -> None:
-    suite.write(BEGINNING + f"    os.kill(os.getpid(), {int(signal.SIGINT)})\n    time.sleep(10)")
+    suite.write(
+        BEGINNING
+        + "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        + f"    os.kill(os.getpid(), {int(signal.SIGINT)})\n    time.sleep(10)"
+    )
     ended = suite.run()
     assert ended.returncode == 2
     assert witness.was_on
