@@ -23,6 +23,9 @@ from pytest_safetyq.bench.platform import (
     user_directory,
 )
 
+ANNOUNCEMENT = "safetyq-endpoint "
+"""What a supervisor writes in front of the path of its endpoint file when it is ready."""
+
 _FILE = "endpoint.json"
 
 

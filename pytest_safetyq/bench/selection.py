@@ -144,10 +144,13 @@ def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish, library: str
     resource = _canonical(resource, f"--instrument {text}", known=specs)
     if name is not None and name in specs:
         return msgspec.structs.replace(specs[name], resource=resource)
-    for spec in specs.values():
-        if spec.resource == resource:
-            return spec if name is None else msgspec.structs.replace(spec, name=name)
     model, profile = _wished_profile(wish)
+    for known in specs.values():
+        if known.resource == resource:
+            spec = known if name is None else msgspec.structs.replace(known, name=name)
+            if wish.model is not None:
+                spec = msgspec.structs.replace(spec, model=model, profile=profile)
+            return spec
     return InstrumentSpec(
         name=name or resource,
         resource=resource,

@@ -51,6 +51,7 @@ class Loan:
         self.ended: Outcome | None = None
         self._wake = wake
         self._recall: SafetyError | None = None
+        self._refused = False
 
     @property
     def recalled(self) -> bool:
@@ -79,6 +80,8 @@ class Loan:
         try:
             await self.granted
             result = await within_budget(job(self._transact), self.job.cmd_id, timeout_s)
+            if self._recall is not None and self._refused:
+                raise type(self._recall)(*self._recall.args)  # whatever the job made of it
             ended = "ok"
         except TransactionTimeout:
             ended = "timeout"
@@ -113,6 +116,7 @@ class Loan:
             Preempted: The job has ended or was cancelled, and uses its ``txn`` all the same.
         """
         if self._recall is not None:
+            self._refused = True
             raise type(self._recall)(*self._recall.args)
         task = asyncio.current_task()
         if self.ended is not None or (task is not None and task.cancelling()):

@@ -6,6 +6,9 @@ import time
 from pytest_safetyq.dispatcher.payload import asks_question
 from pytest_safetyq.scheduling import Command, Priority
 
+LONGEST_BUDGET_S = 1e6
+"""Eleven days: more is a slip, and would overflow the clocks of some platforms."""
+
 
 def make_command(
     cmd_id: str,
@@ -36,10 +39,13 @@ def valid_budget(timeout_s: float) -> float:
     """Return ``timeout_s`` if it can be a budget.
 
     Raises:
-        ValueError: It is not a positive, finite number of seconds.
+        ValueError: It is not a positive number of seconds, or more than ``LONGEST_BUDGET_S``.
     """
-    if not 0 < timeout_s < math.inf:
-        raise ValueError(f"timeout must be a positive number of seconds, not {timeout_s!r}")
+    if not 0 < timeout_s <= LONGEST_BUDGET_S:
+        raise ValueError(
+            f"timeout must be a positive number of seconds, at most {LONGEST_BUDGET_S:g},"
+            f" not {timeout_s!r}"
+        )
     return float(timeout_s)
 
 

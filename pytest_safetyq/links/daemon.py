@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from pytest_safetyq.errors import LinkLost
+
 T = TypeVar("T")
 
 _Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -72,8 +74,10 @@ class DaemonThread:
             error: BaseException | None = None
             try:
                 result = function()
-            except BaseException as caught:  # noqa: BLE001 - handed to whoever called
+            except Exception as caught:  # noqa: BLE001 - handed to whoever called
                 error = caught
+            except BaseException as caught:  # noqa: BLE001 - a driver must not end its owner
+                error = LinkLost(f"the driver raised {caught!r}")
             try:
                 loop.call_soon_threadsafe(self._deliver, future, result, error)
             except RuntimeError:

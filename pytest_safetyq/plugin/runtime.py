@@ -145,9 +145,11 @@ class Runtime:
         Raises:
             UnconfirmedFailure: "off" was not read back since the last trip.
         """
-        if self._ready or self._bench is None:
+        if self._ready:
             return
         self._ready = True
+        if self._bench is None:
+            return
         try:
             self._bench.rearm(f"next test: {self._test}")
             self._bench.begin_test(self._test)
@@ -162,10 +164,17 @@ class Runtime:
 
         One failure trips once, however many hooks notice it.
         """
-        if self._tripped_for == (nodeid, phase):
+        if self._tripped_for == (nodeid, phase) and self._still_tripped:
             return
         self._tripped_for = (nodeid, phase)
         self._enter_safe_state(why)
+
+    @property
+    def _still_tripped(self) -> bool:
+        try:
+            return self._bench is None or self._bench.latched
+        except LinkLost:
+            return False
 
     def end_of_scope(self, scope: str) -> None:
         """Send and confirm the safe state at the end of a scope.
@@ -175,7 +184,8 @@ class Runtime:
         """
         report = self._enter_safe_state(f"end of the {scope}")
         if report is not None and not report.confirmed:
-            bad = [str(one) for one in report.by_instrument.values() if not one.confirmed]
+            each = report.by_instrument.values() or [report]
+            bad = [str(one) for one in each if not one.confirmed]
             raise UnconfirmedFailure("; ".join(bad))
 
     def collect(self, nodeid: str) -> TestEvidence | None:
@@ -183,7 +193,7 @@ class Runtime:
         if self._bench is None:
             return None
         try:
-            records = self._bench.records
+            records = self.records
         except LinkLost as error:
             self._unconfirmed(f"the bench during {nodeid}: {error}")
             records = []
@@ -199,12 +209,13 @@ class Runtime:
     @property
     def records(self) -> list[TransactionRecord]:
         """The records of the current test."""
-        return [] if self._bench is None else self._bench.records
+        # A test that doesn't use the bench has none: those before it are not its own.
+        return self._bench.records if self._bench is not None and self._ready else []
 
     def close(self) -> None:
         """Drive everything to its safe state and end the supervisor."""
         bench, self._bench = self._bench, None
-        if bench is None:
+        if bench is None or not bench.is_ours:
             return
         try:
             report = bench.close()
@@ -215,15 +226,16 @@ class Runtime:
 
     def _enter_safe_state(self, why: str) -> EStopReport | None:
         bench = self._bench
-        if bench is None or not bench.opened:
+        if bench is None or not bench.opened or not bench.is_ours:
             return None
         try:
             report = bench.estop(why)
         except LinkLost as error:
             names = ", ".join(bench.opened)
             self._unconfirmed(f"{names}: {error}")
-            self._estops.append(unreported(names, why))
-            return None
+            report = unreported(names, why)
+            self._estops.append(report)
+            return report
         self._note(report)
         return report
 

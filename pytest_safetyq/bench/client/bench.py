@@ -40,6 +40,7 @@ class Bench:
             self._process.kill()
             self._process.wait()
             raise
+        self._pid = os.getpid()
         self.opened: dict[str, m.OpenedInstrument] = {}
         self._specs: dict[str, m.InstrumentSpec] = {}
 
@@ -47,6 +48,11 @@ class Bench:
     def lost(self) -> str | None:
         """Why the supervisor is gone; None: it isn't."""
         return self.connection.lost
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that opened it, and no fork of that."""
+        return os.getpid() == self._pid
 
     def open(self, spec: m.InstrumentSpec) -> m.OpenedInstrument:
         """Open an instrument, if it isn't open yet.

@@ -90,11 +90,15 @@ class RemoteDispatcher:
         answer = self._request(begin)
         try:
             await admitted(answer)
-            return await within_budget(job(self._transact_for(number)), name, timeout)
-        finally:
+            result = await within_budget(job(self._transact_for(number)), name, timeout)
+        except BaseException:
             answer.cancel()
             with contextlib.suppress(LinkLost):  # with the supervisor the job has ended too
                 connection.send(m.EndJob(job=number))
+            raise
+        connection.send(m.EndJob(job=number))
+        await asyncio.wrap_future(answer)  # a job that swallowed its preemption is told here
+        return result
 
     def _transact_for(self, job: int) -> Transact:
         async def transact(

@@ -91,8 +91,11 @@ def encoded(command: str) -> bytes:
     """Return ``command`` as it goes on the wire: one byte per character.
 
     Raises:
-        ValueError: It has characters that no instrument takes.
+        ValueError: It has characters that no instrument takes, or is more than one message:
+            each would have a reply of its own, and only one is read.
     """
+    if "\n" in command.rstrip("\r\n"):
+        raise ValueError(f"{command!r} has a line break inside; send one message at a time")
     try:
         return command.encode("latin-1")
     except UnicodeEncodeError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from pytest_safetyq.bench import endpoint as endpoints
-from pytest_safetyq.bench.endpoint import Endpoint
+from pytest_safetyq.bench.endpoint import ANNOUNCEMENT, Endpoint
 from pytest_safetyq.bench.platform import own_session
 from pytest_safetyq.errors import LinkLost
 
@@ -32,7 +32,7 @@ def start_supervisor() -> tuple["subprocess.Popen[str]", Endpoint]:
     )
     assert process.stdout is not None
     try:
-        line = _first_line(process.stdout)
+        line = _announced(process.stdout)
         if not line:
             raise LinkLost(
                 f"the supervisor did not come up in {START_TIMEOUT_S:g} s"
@@ -48,12 +48,23 @@ def start_supervisor() -> tuple["subprocess.Popen[str]", Endpoint]:
         process.stdout.close()
 
 
-def _first_line(pipe: IO[str]) -> str:
-    """Return the first line from ``pipe``; empty if it ends or if nothing comes in time."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=lambda: lines.put(pipe.readline()), daemon=True).start()
+def _announced(pipe: IO[str]) -> str:
+    """Return what follows ``ANNOUNCEMENT``; empty if that doesn't come in time.
+
+    Other lines are somebody else's: a ``sitecustomize`` may greet every process.
+    """
+    found: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def look() -> None:
+        for line in pipe:
+            if line.startswith(ANNOUNCEMENT):
+                found.put(line.removeprefix(ANNOUNCEMENT).strip())
+                return
+        found.put("")
+
+    threading.Thread(target=look, daemon=True).start()
     try:
-        return lines.get(timeout=START_TIMEOUT_S).strip()
+        return found.get(timeout=START_TIMEOUT_S)
     except queue.Empty:
         return ""
 

@@ -48,7 +48,7 @@ async def _serve(endpoint: Endpoint, listener: socket.socket, terminal: Terminal
 
 def _announce(endpoint: Endpoint) -> None:
     """Print where to find the endpoint, and let go of the pipe."""
-    print(endpoint.file, flush=True)
+    print(f"{endpoints.ANNOUNCEMENT}{endpoint.file}", flush=True)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

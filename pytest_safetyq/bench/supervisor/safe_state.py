@@ -13,6 +13,9 @@ from pytest_safetyq.scheduling import LatchEvent, Priority
 
 CMD_ID = "safe-state"
 
+FIRST_PAUSE_S = 0.05
+"""Seconds between the first attempt and the second; doubled from one to the next."""
+
 
 class SafeState:
     """One instrument's way to its safe state.
@@ -71,6 +74,8 @@ class SafeState:
             if attempts > 1:
                 # The last attempt gets a new session: everything else has been tried.
                 self._instrument.dispatcher.distrust(lost=attempts == profile.attempts)
+                # Errors can come back at once: a glitch must not use up all attempts.
+                await asyncio.sleep(FIRST_PAUSE_S * 2 ** min(attempts - 2, 4))
             steps += await self._switch_off(attempts, submitted_s)
             await asyncio.sleep(profile.settle_s)
             step, confirmed_s = await self._read_back(attempts, submitted_s)
