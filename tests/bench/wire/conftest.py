@@ -99,7 +99,9 @@ class Supervisor:
             )
         assert self.process.stdout is not None
         with self.process.stdout as pipe:
-            self.endpoint = endpoints.load(Path(pipe.readline().strip()))
+            self.endpoint = endpoints.load(
+                Path(pipe.readline().removeprefix(endpoints.ANNOUNCEMENT).strip())
+            )
 
     @property
     def said(self) -> list[str]:
