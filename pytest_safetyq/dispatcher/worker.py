@@ -246,8 +246,3 @@ class Worker:
             await self._perform(request, effective)
         else:
             await self._despite(error, request, effective)
-
-    @property
-    def condition(self) -> Condition:
-        """The condition of the link."""
-        return self.exchange.condition

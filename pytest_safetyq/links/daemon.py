@@ -54,9 +54,10 @@ class DaemonThread:
             return False
         return True
 
-    def end(self, last: Callable[[], object]) -> None:
+    def end(self, last: Callable[[], object] | None = None) -> None:
         """Let the thread call ``last`` when it is free, if it ever is, and end."""
-        self._hand_over(last)
+        if last is not None:
+            self._hand_over(last)
         self._jobs.put(None)
 
     def _hand_over(self, function: Callable[[], object]) -> "asyncio.Future[Any]":

@@ -149,7 +149,7 @@ class VisaLink:
         if thread is not None:
             if thread.is_busy():
                 self._left_behind.append(thread)
-            thread.end(session.close if session is not None else _nothing)
+            thread.end(session.close if session is not None else None)
 
     async def _close_before_opening(self) -> None:
         """Close the session, and wait for that if it can be: some instruments take one only."""
@@ -248,7 +248,3 @@ def _same_query(message: bytes, query: bytes) -> bool:
 def _close_all(sessions: list[VisaSession]) -> None:
     for session in sessions:
         session.close()
-
-
-def _nothing() -> None:
-    """Do nothing: there is no session to close."""

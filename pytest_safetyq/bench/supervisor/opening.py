@@ -85,7 +85,7 @@ async def resources_of(library: str) -> list[str]:
         # Backends raise what they like when they look around.
         raise LinkLost(f"VISA library {library or 'of the system'}: {one_line(error)}") from error
     finally:
-        thread.end(_nothing)
+        thread.end()
 
 
 def _list_resources(library: str) -> list[str]:
@@ -174,7 +174,3 @@ def _serial_attributes(serial: SerialConfig) -> dict[str, Any]:
         "stop_bits": StopBits[serial.stop_bits],
         "flow_control": ControlFlow[serial.flow_control],
     }
-
-
-def _nothing() -> None:
-    """Do nothing: the thread has nothing to close."""
