@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from pyvisa.rname import InvalidResourceName, to_canonical_name
 
-from sim_instruments.description import describe
-from sim_instruments.instrument import Instrument
+from sim_instruments.model.description import describe
+from sim_instruments.model.instrument import Instrument
 
 
 def resources(path: str | Path) -> list[str]:

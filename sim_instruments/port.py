@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 from sim_instruments.framing import Framer
-from sim_instruments.instrument import Instrument
-from sim_instruments.scpi_errors import INPUT_BUFFER_OVERRUN
+from sim_instruments.model.instrument import Instrument
+from sim_instruments.model.scpi_errors import INPUT_BUFFER_OVERRUN
 from sim_instruments.witness import Witness
 
 

@@ -16,7 +16,7 @@ from pyvisa_sim import parser
 from pyvisa_sim.devices import Device, Devices
 
 from sim_instruments import bench_file
-from sim_instruments.instrument import Instrument
+from sim_instruments.model.instrument import Instrument
 from sim_instruments.port import Port
 from sim_instruments.witness import Witness, witness_from_environment
 

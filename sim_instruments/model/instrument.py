@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sim_instruments.channels import Channels
-from sim_instruments.command_tree import Call, CommandTree
-from sim_instruments.common_commands import accept_anything, add_common_commands, fixed_reply
-from sim_instruments.description import Description
-from sim_instruments.message import decode, split_unit, split_units
-from sim_instruments.readings import Measurements
-from sim_instruments.scpi_errors import ScpiError
-from sim_instruments.settings import SelectorCommands, SettingCommands
-from sim_instruments.status import Status
-from sim_instruments.values import Kind, Value
+from sim_instruments.model.channels import Channels
+from sim_instruments.model.command_tree import Call, CommandTree
+from sim_instruments.model.common_commands import accept_anything, add_common_commands, fixed_reply
+from sim_instruments.model.description import Description
+from sim_instruments.model.message import decode, split_unit, split_units
+from sim_instruments.model.readings import Measurements
+from sim_instruments.model.scpi_errors import ScpiError
+from sim_instruments.model.settings import SelectorCommands, SettingCommands
+from sim_instruments.model.status import Status
+from sim_instruments.model.values import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)

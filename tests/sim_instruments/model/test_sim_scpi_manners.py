@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pyvisa.resources import MessageBasedResource
 
 from sim_instruments import BENCH_YAML
-from sim_instruments.description import describe
 from sim_instruments.framing import MAX_MESSAGE_BYTES
-from sim_instruments.instrument import Instrument
+from sim_instruments.model.description import describe
+from sim_instruments.model.instrument import Instrument
 from sim_instruments.port import Port
 
 LOAD = "GPIB0::8::INSTR"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.scpi_errors import (
     INVALID_CHARACTER,
     INVALID_EXPRESSION,
     INVALID_STRING_DATA,

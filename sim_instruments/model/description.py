@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from sim_instruments.channels import OUTPUT
-from sim_instruments.circuit import Circuit
-from sim_instruments.readings import Quantity, Role
-from sim_instruments.traits import Traits
-from sim_instruments.values import Choice, Kind, Number, Switch
+from sim_instruments.model.channels import OUTPUT
+from sim_instruments.model.circuit import Circuit
+from sim_instruments.model.readings import Quantity, Role
+from sim_instruments.model.traits import Traits
+from sim_instruments.model.values import Choice, Kind, Number, Switch
 
 
 class Dialogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.scpi_errors import (
     DATA_OUT_OF_RANGE,
     HEADER_SUFFIX_OUT_OF_RANGE,
     INVALID_EXPRESSION,
     ScpiError,
 )
-from sim_instruments.values import Value
+from sim_instruments.model.values import Value
 
 OUTPUT = "output"
 """Name of the setting that connects the terminals, whatever its header (`OUTP`, `INP`)."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from sim_instruments.circuit import (
+from sim_instruments.model.circuit import (
     Circuit,
     OperatingPoint,
     force_current,

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from sim_instruments.mnemonics import short_form, spellings
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.mnemonics import short_form, spellings
+from sim_instruments.model.scpi_errors import (
     DATA_OUT_OF_RANGE,
     DATA_TYPE_ERROR,
     ILLEGAL_PARAMETER_VALUE,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim_instruments.channels import Channels
-from sim_instruments.command_tree import Action, CommandTree
-from sim_instruments.scpi_errors import DATA_OUT_OF_RANGE, ScpiError
-from sim_instruments.settings import require_count
-from sim_instruments.status import Status
-from sim_instruments.values import parse_number
+from sim_instruments.model.channels import Channels
+from sim_instruments.model.command_tree import Action, CommandTree
+from sim_instruments.model.scpi_errors import DATA_OUT_OF_RANGE, ScpiError
+from sim_instruments.model.settings import require_count
+from sim_instruments.model.status import Status
+from sim_instruments.model.values import parse_number
 
 
 def add_common_commands(tree: CommandTree, channels: Channels, status: Status) -> None:

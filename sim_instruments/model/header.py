@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sim_instruments.mnemonics import spellings
-from sim_instruments.scpi_errors import HEADER_SUFFIX_OUT_OF_RANGE, ScpiError
+from sim_instruments.model.mnemonics import spellings
+from sim_instruments.model.scpi_errors import HEADER_SUFFIX_OUT_OF_RANGE, ScpiError
 
 _NODE = r":?[A-Za-z][A-Za-z0-9]*(?:<n>)?:?"
 _NOTATION = re.compile(rf"(?:{_NODE}|\[{_NODE}\])+\??")

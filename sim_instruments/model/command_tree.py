@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sim_instruments.header import Header, parse_header
-from sim_instruments.scpi_errors import UNDEFINED_HEADER, ScpiError
+from sim_instruments.model.header import Header, parse_header
+from sim_instruments.model.scpi_errors import UNDEFINED_HEADER, ScpiError
 
 Action = Callable[[list[str], int | None], str | None]
 """What a command does: parameters and the channel its header names, to a reply if it is a query."""

@@ -10,8 +10,8 @@ import yaml
 from pyvisa.resources import MessageBasedResource
 
 from sim_instruments import BENCH_YAML
-from sim_instruments.description import describe
-from sim_instruments.instrument import Instrument
+from sim_instruments.model.description import describe
+from sim_instruments.model.instrument import Instrument
 from sim_instruments.port import Port
 
 Connect = Callable[..., MessageBasedResource]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim_instruments.channels import Channels
-from sim_instruments.command_tree import CommandTree
-from sim_instruments.mnemonics import spellings
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.channels import Channels
+from sim_instruments.model.command_tree import CommandTree
+from sim_instruments.model.mnemonics import spellings
+from sim_instruments.model.scpi_errors import (
     ILLEGAL_PARAMETER_VALUE,
     MISSING_PARAMETER,
     PARAMETER_NOT_ALLOWED,
     ScpiError,
 )
-from sim_instruments.values import Kind
+from sim_instruments.model.values import Kind
 
 
 def require_count(parameters: list[str], count: int) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_instruments.header import parse_header
-from sim_instruments.mnemonics import short_form, spellings
-from sim_instruments.scpi_errors import HEADER_SUFFIX_OUT_OF_RANGE, ScpiError
+from sim_instruments.model.header import parse_header
+from sim_instruments.model.mnemonics import short_form, spellings
+from sim_instruments.model.scpi_errors import HEADER_SUFFIX_OUT_OF_RANGE, ScpiError
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 WORD = st.builds(

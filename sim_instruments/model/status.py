@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from sim_instruments.scpi_errors import MESSAGES, NO_ERROR, QUEUE_OVERFLOW
+from sim_instruments.model.scpi_errors import MESSAGES, NO_ERROR, QUEUE_OVERFLOW
 
 QUEUE_LENGTH = 10
 

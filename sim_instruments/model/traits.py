@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from sim_instruments.command_tree import Command, CommandTree
+from sim_instruments.model.command_tree import Command, CommandTree
 
 
 class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

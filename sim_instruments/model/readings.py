@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sim_instruments import circuit
-from sim_instruments.channels import OUTPUT, Channels
-from sim_instruments.circuit import Circuit, OperatingPoint
-from sim_instruments.values import Value
+from sim_instruments.model import circuit
+from sim_instruments.model.channels import OUTPUT, Channels
+from sim_instruments.model.circuit import Circuit, OperatingPoint
+from sim_instruments.model.values import Value
 
 Role = Literal["source", "sink", "meter"]
 Quantity = Literal["voltage", "current", "power", "resistance", "time", "status"]

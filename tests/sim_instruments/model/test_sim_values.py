@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.scpi_errors import (
     DATA_OUT_OF_RANGE,
     DATA_TYPE_ERROR,
     ILLEGAL_PARAMETER_VALUE,
@@ -13,7 +13,7 @@ from sim_instruments.scpi_errors import (
     SUFFIX_NOT_ALLOWED,
     ScpiError,
 )
-from sim_instruments.values import Choice, Kind, Number, Switch, parse_number
+from sim_instruments.model.values import Choice, Kind, Number, Switch, parse_number
 
 VOLTAGE = Number(unit="V", minimum=-210, maximum=210, default=0.5, style="+.6E")
 

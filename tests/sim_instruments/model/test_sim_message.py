@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sim_instruments.message import decode, split_unit, split_units
-from sim_instruments.scpi_errors import (
+from sim_instruments.model.message import decode, split_unit, split_units
+from sim_instruments.model.scpi_errors import (
     INVALID_CHARACTER,
     INVALID_EXPRESSION,
     INVALID_STRING_DATA,
