@@ -1,1 +1,1 @@
-"""What a simulated instrument is and does, whatever the wire: messages in, replies and states out."""
+"""A simulated instrument, whatever the wire: messages in, replies and a new state out."""
