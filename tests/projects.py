@@ -9,7 +9,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sim_instruments import WitnessEntry, read_witness
+import yaml
+
+from sim_instruments import BENCH_YAML, WitnessEntry, read_witness
 
 SETTLE_S = 20.0
 """Seconds within which a supervisor must have done its last work; never waited out in vain."""
@@ -90,6 +92,14 @@ class Suite:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+
+def lying_bench(suite: Suite) -> list[str]:
+    """Options for a bench whose SMU accepts OFF without an error, and stays on."""
+    bench = yaml.load(BENCH_YAML.read_text(encoding="utf-8"), yaml.BaseLoader)
+    bench["devices"]["smu"].setdefault("traits", {})["output_stuck_on"] = "true"
+    (suite.directory / "lying.yaml").write_text(yaml.safe_dump(bench), encoding="utf-8")
+    return ["--safetyq-visa=lying.yaml@sim", "--instrument=smu=GPIB0::5"]
 
 
 def left_behind(runtime_dir: Path) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_safetyq.plugin import collection, markers, options
+from pytest_safetyq.plugin import collection, markers, mistaken_paths, options
 from pytest_safetyq.plugin.distributed import Controller
 from pytest_safetyq.plugin.fixtures import (
     _safetyq_guard,
@@ -49,7 +49,11 @@ def pytest_load_initial_conftests(
     Real is never silent: without this the user's hardware would be ignored, and the tests
     would run on a simulation.
     """
-    options.forget_instrument_as_path(args, early_config.known_args_namespace.file_or_dir)
+    paths = early_config.known_args_namespace.file_or_dir
+    mistaken_paths.forget_instrument_as_path(args, paths)
+    moved = mistaken_paths.moved_root(early_config, paths)
+    if moved is not None:
+        raise pytest.UsageError(moved)
     yield
     taken = options.claim_instrument(parser, early_config.pluginmanager)
     problem = options.uses_taken_option(taken, args) if taken is not None else None

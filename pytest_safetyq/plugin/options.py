@@ -5,7 +5,6 @@ The command line wins over the environment, and that over the ini file.
 
 import argparse
 import inspect
-import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -97,17 +96,6 @@ def claim_instrument(
     except (ValueError, argparse.ArgumentError):
         return TakenOption(_owner_of_instrument(pluginmanager))
     return None
-
-
-def forget_instrument_as_path(args: Sequence[str], paths: list[str]) -> None:
-    """Remove from ``paths`` what follows a bare ``--instrument`` in ``args``.
-
-    pytest looks for conftest files before ``--instrument`` is registered, and takes its
-    value for the path of a test.
-    """
-    for option, value in itertools.pairwise(args):
-        if option == "--instrument" and value in paths:
-            paths.remove(value)
 
 
 def _owner_of_instrument(pluginmanager: pytest.PytestPluginManager) -> str:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
-from projects import Suite, Witness, left_behind
-
-from sim_instruments import BENCH_YAML
+from projects import Suite, Witness, left_behind, lying_bench
 
 SOURCE = """
 def test_first(instrument):
@@ -24,11 +21,7 @@ def test_without_an_instrument():
 
 @pytest.fixture
 def lying(suite: Suite) -> list[str]:
-    """A bench whose SMU accepts OFF without an error, and stays on."""
-    bench = yaml.load(BENCH_YAML.read_text(encoding="utf-8"), yaml.BaseLoader)
-    bench["devices"]["smu"].setdefault("traits", {})["output_stuck_on"] = "true"
-    (suite.directory / "lying.yaml").write_text(yaml.safe_dump(bench), encoding="utf-8")
-    return ["--safetyq-visa=lying.yaml@sim", "--instrument=smu=GPIB0::5"]
+    return lying_bench(suite)
 
 
 def test_a_pass_with_an_output_that_stays_on_is_an_error(
