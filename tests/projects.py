@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -77,11 +79,16 @@ class Suite:
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
             cwd=self.directory,
             env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=90,
             check=False,
         )
+
+    def report(self, name: str = "report.json") -> Any:
+        """Return the JSON report that a run has written."""
+        return json.loads((self.directory / name).read_text(encoding="utf-8"))
 
     def run_detached(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start pytest without waiting for what it or its children write."""

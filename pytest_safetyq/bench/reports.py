@@ -65,6 +65,11 @@ class EStopReport:
         """``CONFIRMED`` or ``UNCONFIRMED``."""
         return "CONFIRMED" if self.confirmed else "UNCONFIRMED"
 
+    @property
+    def each(self) -> tuple["EStopReport", ...]:
+        """The reports of the instruments of a bench, if any; of one instrument this one."""
+        return tuple(self.by_instrument.values()) or ((self,) if self.instrument else ())
+
     def __str__(self) -> str:
         if self.confirmed:
             return f"{self.instrument}: off CONFIRMED"

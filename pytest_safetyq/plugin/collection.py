@@ -12,6 +12,9 @@ from pytest_safetyq.plugin.state import runtime_of
 if TYPE_CHECKING:
     from pytest_safetyq.plugin.runtime import Runtime
 
+PROBLEM: pytest.StashKey[str] = pytest.StashKey()
+"""Of a test in a worker of xdist: what is wrong with its markers."""
+
 _SELECTED = fixtures.NAMES - {"instruments", "async_instruments"}
 _MARKERS = ("instrument", "safety_latency", "hardware", "simulated")
 
@@ -25,7 +28,8 @@ def prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Check the markers, put the guard first, and skip what isn't for this bench.
 
     Raises:
-        pytest.UsageError: A marker has not the right form, or names an unknown instrument.
+        pytest.UsageError: A marker has not the right form, or names an unknown instrument;
+            in a worker of xdist `PROBLEM` is left with the test instead.
     """
     for item in items:
         used = uses_bench(item)
@@ -34,7 +38,13 @@ def prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
             if fixtures.GUARD not in names:
                 names.insert(0, fixtures.GUARD)
         if used or any(item.get_closest_marker(name) for name in _MARKERS):
-            _check(item, runtime_of(config))
+            try:
+                _check(item, runtime_of(config))
+            except pytest.UsageError as error:
+                if not hasattr(config, "workerinput"):
+                    raise
+                # In a worker of xdist it would be an internal error; so the test says it.
+                item.stash[PROBLEM] = str(error)
 
 
 def _check(item: pytest.Item, runtime: Runtime) -> None:

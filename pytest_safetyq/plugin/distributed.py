@@ -7,7 +7,10 @@ import pytest
 from pytest_safetyq.plugin.state import RUNTIME, runtime_of
 
 EVIDENCE = "safetyq_evidence"
-UNCONFIRMED = "safetyq_unconfirmed"
+"""The attribute of a test's report that carries its evidence."""
+
+WORKER = "safetyq_worker"
+"""The key under which a worker hands over what it knows at its end."""
 
 
 class Controller:
@@ -29,8 +32,8 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Begin to report when a worker could not confirm something."""
-        if getattr(node, "workeroutput", {}).get(UNCONFIRMED) and RUNTIME not in self._config.stash:
+        """Begin to report when a worker that used the bench has ended."""
+        if WORKER in getattr(node, "workeroutput", {}) and RUNTIME not in self._config.stash:
             runtime_of(self._config)
             self._reporting.pytest_testnodedown(node)
 

@@ -6,8 +6,9 @@ instrument, or when the user names one; not by a project that merely has this in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +23,10 @@ from pytest_safetyq.plugin.fixtures import (
     instruments,
     safety,
 )
-from pytest_safetyq.plugin.state import RUNTIME, runtime_of
+from pytest_safetyq.plugin.state import RUNTIME, STDERR, runtime_of
+
+if TYPE_CHECKING:
+    from pytest_safetyq.bench.wire.messages import InstrumentSpec
 
 __all__ = [
     "_safetyq_guard",
@@ -63,13 +67,21 @@ def pytest_load_initial_conftests(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers; where the user has named something, look whether it can be."""
+    # pytest captures nothing yet: this is what the user sees, whatever becomes of sys.stderr.
+    config.stash[STDERR] = os.dup(2)
     for line in markers.LINES:
         config.addinivalue_line("markers", line)
     if config.pluginmanager.hasplugin("xdist") and config.getoption("dist", "no") != "no":
         config.pluginmanager.register(Controller(config), "safetyq-controller")
+    options.safe_state_scope(config)
     if _names_something(config):
-        options.safe_state_scope(config)
         runtime_of(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Give back what `pytest_configure` took."""
+    os.close(config.stash[STDERR])
+    del config.stash[STDERR]
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -91,26 +103,29 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Check what the tests ask for."""
-    announced = RUNTIME in config.stash
+    """Check what the tests ask for, and say what the header couldn't."""
+    announced = RUNTIME in config.stash and config.get_verbosity() >= 0
     collection.prepare(config, items)
-    if RUNTIME in config.stash and not announced:
-        reporter: Any = config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None:
-            for line in _instrument_lines(config):
-                reporter.write_line(line)
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    if RUNTIME in config.stash and not announced and reporter is not None:
+        for line in _instrument_lines(config):
+            reporter.write_line(line)
 
 
 def _instrument_lines(config: pytest.Config) -> list[str]:
-    """Return a line for each instrument: the header, and where none was named a late one."""
+    """Return a line for each instrument; in a quiet run only for real ones, never silent."""
     runtime = runtime_of(config)
     named = runtime.selection.named or tuple(runtime.selection.specs)
     specs = [runtime.selection.specs[name] for name in named]
-    return [
-        f"safetyq: {spec.name}: {spec.resource}"
-        f" {'SIMULATED' if spec.simulated else 'REAL'} {spec.model or 'model by *IDN?'}"
-        for spec in specs
-    ]
+    is_quiet = config.get_verbosity() < 0
+    return [instrument_line(spec) for spec in specs if not (spec.simulated and is_quiet)]
+
+
+def instrument_line(spec: InstrumentSpec) -> str:
+    """Return what the header says of an instrument."""
+    name = "" if spec.name == spec.resource else f"{spec.name}: "
+    kind = "SIMULATED" if spec.simulated else "REAL"
+    return f"safetyq: {name}{spec.resource} {kind} {spec.model or 'model by *IDN?'}"
 
 
 def _names_something(config: pytest.Config) -> bool:

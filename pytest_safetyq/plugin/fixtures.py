@@ -37,7 +37,8 @@ def _safetyq_guard(request: pytest.FixtureRequest) -> Iterator[Runtime]:
     """
     runtime = runtime_of(request.config)
     runtime.make_ready()  # for a test that asked for a fixture of ours only as it ran
-    yield runtime
+    with runtime.held():
+        yield runtime
     runtime.end_of_scope(request.scope)
 
 

@@ -1,14 +1,16 @@
 """Gathering the evidence where the reports arrive, and writing it at the end of the run."""
 
+import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from pytest_safetyq.plugin import options
-from pytest_safetyq.plugin.distributed import EVIDENCE, UNCONFIRMED
-from pytest_safetyq.plugin.evidence.model import RunEvidence, TestEvidence
+from pytest_safetyq.plugin.distributed import EVIDENCE, WORKER
+from pytest_safetyq.plugin.evidence.model import RunEvidence
+from pytest_safetyq.plugin.evidence.parcels import unpack_test, unpack_worker
 from pytest_safetyq.plugin.evidence.summary import summary_lines
 from pytest_safetyq.plugin.evidence.trace import write_trace
 from pytest_safetyq.plugin.evidence.writers import Writer, check_place, writer_for
@@ -42,21 +44,48 @@ class Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the evidence that comes with the last report of a test."""
-        found = getattr(report, EVIDENCE, None)
-        if found is not None:
-            test = msgspec.convert(found["test"], TestEvidence)
-            self._evidence.tests.append(test)
-            self._evidence.outcomes[test.nodeid] = found["outcome"]
+        parcel = getattr(report, EVIDENCE, None)
+        if parcel is not None:
+            unpack_test(parcel, self._evidence)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take what a worker of xdist could not confirm when it ended."""
-        output: dict[str, Any] = getattr(node, "workeroutput", {})
-        self._evidence.unconfirmed.extend(output.get(UNCONFIRMED, []))
+        """Take what a worker of xdist knew when it ended."""
+        parcel = getattr(node, "workeroutput", {}).get(WORKER)
+        if parcel is not None:
+            unpack_worker(parcel, self._evidence)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Write the reports; a run that isn't safe, or whose evidence is lost, has failed."""
+        try:
+            result = yield
+        except BaseException:
+            # A finalizer has raised after the run was cut short: pytest prints no summary.
+            self._write(session)
+            self._show(sys.stderr.write)
+            raise
+        self._write(session)
+        if not session.config.pluginmanager.hasplugin("terminalreporter"):
+            self._show(sys.stderr.write)
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the section with the safety dispatches."""
+        if self._lines:
+            terminalreporter.section("safetyq")
+            for line in self._lines:
+                terminalreporter.write_line(line)
+
+    @property
+    def _lines(self) -> list[str]:
+        return [*summary_lines(self._evidence), *self._unwritten]
+
+    def _show(self, write: Callable[[str], object]) -> None:
+        for line in self._lines:
+            write(f"safetyq: {line}\n")
+
+    def _write(self, session: pytest.Session) -> None:
         for write, path in self._writers:
             try:
                 write(self._evidence, path)
@@ -68,11 +97,3 @@ class Reporting:
             pytest.ExitCode.NO_TESTS_COLLECTED,
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the section with the safety dispatches."""
-        lines = [*summary_lines(self._evidence), *self._unwritten]
-        if lines:
-            terminalreporter.section("safetyq")
-            for line in lines:
-                terminalreporter.write_line(line)

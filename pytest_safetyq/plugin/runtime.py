@@ -1,27 +1,28 @@
 """What the plugin knows while a run lasts: the bench, and what has become of it."""
 
+import contextlib
 import datetime
 import os
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from pytest_safetyq.bench import (
     AsyncInstrument,
     Bench,
-    EStopReport,
     Instrument,
     RemoteDispatcher,
     Safety,
 )
 from pytest_safetyq.bench.config import BenchFileError
-from pytest_safetyq.bench.reports import unreported
 from pytest_safetyq.bench.selection import Selection, SelectionError, Wish, select
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.errors import LinkLost, SafetyError
 from pytest_safetyq.plugin import options
 from pytest_safetyq.plugin.evidence.model import InstrumentEvidence, RunEvidence, TestEvidence
 from pytest_safetyq.plugin.failures import UnconfirmedFailure
+from pytest_safetyq.plugin.safe_states import SafeStates
+from pytest_safetyq.plugin.state import STDERR
 from pytest_safetyq.plugin.version import version
 from pytest_safetyq.scheduling import Priority, TransactionRecord
 
@@ -45,28 +46,22 @@ class Runtime:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._bench: Bench | None = None
-        self._estops: list[EStopReport] = []
-        self._tripped_for: tuple[str, str] | None = None
         self._test = ""
         self._ready = False
+        self._holders = 0
         self._keeps_all_records = config.getoption("safetyq_trace") is not None
         self.selection = selection_of(config)
         self.evidence = RunEvidence(
             started=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
             version=version(),
         )
+        self._safe_states = SafeStates(self.evidence)
 
     @property
     def bench(self) -> Bench:
         """The bench; its supervisor is started when this is first asked for."""
         if self._bench is None:
-            capture: Any = self._config.pluginmanager.getplugin("capturemanager")
-            if capture is None:
-                self._bench = Bench(self._who)
-            else:
-                # The supervisor outlives the run: its last words belong to the terminal.
-                with capture.global_and_fixture_disabled():
-                    self._bench = Bench(self._who)
+            self._bench = Bench(self._who, stderr=self._config.stash[STDERR])
         return self._bench
 
     @property
@@ -134,10 +129,23 @@ class Runtime:
 
     def begin_test(self, nodeid: str) -> None:
         """Forget the test before. The bench is not touched: this test may not use it."""
-        self._estops.clear()
-        self._tripped_for = None
+        self._safe_states.begin_test()
         self._test = nodeid
         self._ready = False
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While a fixture of ours is set up: in a wider scope that is over many tests."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a fixture of ours is set up, maybe by a test before."""
+        return self._holders > 0
 
     def make_ready(self) -> None:
         """Rearm the bench for a test that uses it, once, if it was used before.
@@ -160,21 +168,8 @@ class Runtime:
         raise UnconfirmedFailure(problem)
 
     def trip(self, nodeid: str, phase: str, why: str) -> None:
-        """Send the E-stop because something has failed, and wait until it is confirmed.
-
-        One failure trips once, however many hooks notice it.
-        """
-        if self._tripped_for == (nodeid, phase) and self._still_tripped:
-            return
-        self._tripped_for = (nodeid, phase)
-        self._enter_safe_state(why)
-
-    @property
-    def _still_tripped(self) -> bool:
-        try:
-            return self._bench is None or self._bench.latched
-        except LinkLost:
-            return False
+        """Send the E-stop because something has failed, and wait until it is confirmed."""
+        self._safe_states.fail(self._bench, nodeid, phase, why)
 
     def end_of_scope(self, scope: str) -> None:
         """Send and confirm the safe state at the end of a scope.
@@ -182,28 +177,25 @@ class Runtime:
         Raises:
             UnconfirmedFailure: "off" could not be read back.
         """
-        report = self._enter_safe_state(f"end of the {scope}")
-        if report is not None and not report.confirmed:
-            each = report.by_instrument.values() or [report]
-            bad = [str(one) for one in each if not one.confirmed]
-            raise UnconfirmedFailure("; ".join(bad))
+        self._safe_states.end_scope(self._bench, scope)
 
-    def collect(self, nodeid: str) -> TestEvidence | None:
-        """Return the evidence of a test that has ended; None if it did nothing on the bench."""
-        if self._bench is None:
+    def collect(self) -> TestEvidence | None:
+        """Return the evidence of the test that has ended; None if it did nothing on the bench."""
+        nodeid, self._test = self._test, ""
+        if self._bench is None or not nodeid:
             return None
         try:
             records = self.records
         except LinkLost as error:
-            self._unconfirmed(f"the bench during {nodeid}: {error}")
+            self._safe_states.unconfirmed(f"the bench during {nodeid}: {error}")
             records = []
-        if not records and not self._estops:
+        if not records and not self._safe_states.reports:
             return None
         return TestEvidence(
             nodeid=nodeid,
             instruments=[_evidence(opened) for opened in self._bench.opened.values()],
             records=records if self._keeps_all_records else _safety(records),
-            estops=list(self._estops),
+            estops=self._safe_states.reports,
         )
 
     @property
@@ -212,42 +204,15 @@ class Runtime:
         # A test that doesn't use the bench has none: those before it are not its own.
         return self._bench.records if self._bench is not None and self._ready else []
 
+    def finish(self) -> None:
+        """Let nothing that is torn down from now on end the session with an exception."""
+        self._safe_states.finishing = True
+
     def close(self) -> None:
         """Drive everything to its safe state and end the supervisor."""
         bench, self._bench = self._bench, None
-        if bench is None or not bench.is_ours:
-            return
-        try:
-            report = bench.close()
-        except LinkLost as error:
-            self._unconfirmed(f"the bench at the end of the run: {error}")
-            return
-        self._note(report)
-
-    def _enter_safe_state(self, why: str) -> EStopReport | None:
-        bench = self._bench
-        if bench is None or not bench.opened or not bench.is_ours:
-            return None
-        try:
-            report = bench.estop(why)
-        except LinkLost as error:
-            names = ", ".join(bench.opened)
-            self._unconfirmed(f"{names}: {error}")
-            report = unreported(names, why)
-            self._estops.append(report)
-            return report
-        self._note(report)
-        return report
-
-    def _note(self, report: EStopReport) -> None:
-        self._estops.append(report)
-        for one in report.by_instrument.values():
-            if not one.confirmed:
-                self._unconfirmed(str(one))
-
-    def _unconfirmed(self, what: str) -> None:
-        if what not in self.evidence.unconfirmed:
-            self.evidence.unconfirmed.append(what)
+        if bench is not None and bench.is_ours:
+            self._safe_states.end_run(bench)
 
 
 def selection_of(config: pytest.Config) -> Selection:

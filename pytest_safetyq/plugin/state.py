@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 RUNTIME: pytest.StashKey[Runtime] = pytest.StashKey()
 
+STDERR: pytest.StashKey[int] = pytest.StashKey()
+"""A descriptor of the standard error that the user sees, captured or not."""
+
 
 def runtime_of(config: pytest.Config) -> Runtime:
     """Return the state of this run; the first call loads the bench and registers the hooks.
@@ -25,8 +28,9 @@ def runtime_of(config: pytest.Config) -> Runtime:
         from pytest_safetyq.plugin.runtime import Runtime  # noqa: PLC0415
 
         runtime = config.stash[RUNTIME] = Runtime(config)
-        # In this order: of two hooks that want to be last, the one registered later is.
-        config.pluginmanager.register(Hooks(config, runtime), "safetyq-hooks")
+        # In this order: of two wrappers that want to be innermost, the one registered later is,
+        # and the bench is closed before the reports are written.
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(Reporting(config, runtime.evidence), "safetyq-reports")
+        config.pluginmanager.register(Hooks(config, runtime), "safetyq-hooks")
     return runtime

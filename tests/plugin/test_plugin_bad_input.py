@@ -144,6 +144,28 @@ def test_a_marker_that_a_wider_scope_would_ignore_is_refused(suite: Suite) -> No
     assert 'in a test write instruments["load"]' in line
 
 
+@pytest.mark.parametrize("marker", ["safety_latency(max_s=1)", "instrument('smv')"])
+def test_a_wrong_marker_under_xdist_is_an_error_of_its_test_alone(
+    suite: Suite, marker: str
+) -> None:
+    suite.write(
+        f"import pytest\n\n@pytest.mark.{marker}\ndef test_wrong(instrument):\n    pass\n"
+        "def test_right(instrument):\n    pass\n"
+    )
+    ended = suite.run("-n", "2")
+    assert ended.returncode == 1, ended.stdout
+    assert "1 passed, 1 error" in ended.stdout
+    assert "test_it.py:3: test_wrong: the " in ended.stdout
+    assert "INTERNALERROR" not in ended.stdout
+
+
+def test_a_wrong_scope_under_xdist_is_one_line_and_status_4(suite: Suite) -> None:
+    suite.write(USES)
+    ended = suite.run("-n", "2", "-o", "safetyq_scope=class")
+    assert ended.returncode == 4
+    assert "'class' is no scope; write one of function, module, session" in ended.stderr
+
+
 def test_the_same_marker_on_the_module_is_taken(suite: Suite) -> None:
     suite.write(
         "import pytest\n\npytestmark = pytest.mark.instrument('load')\n\n"

@@ -27,7 +27,7 @@ def test_it(instrument):
 def test_the_header_says_real_of_a_named_resource(suite: Suite) -> None:
     suite.write("def test_it():\n    pass\n")
     ended = suite.run("--instrument=GPIB0::5")
-    assert "safetyq: GPIB0::5::INSTR: GPIB0::5::INSTR REAL" in ended.stdout
+    assert "safetyq: GPIB0::5::INSTR REAL" in ended.stdout
     assert "SIMULATED" not in ended.stdout
 
 

@@ -26,14 +26,17 @@ class Bench:
 
     Args:
         who: Who this is, for its messages.
+        stderr: A descriptor for the supervisor's last words; None: this process's own.
 
     Attributes:
         opened: The instruments that are open, by name.
         connection: The connection to the supervisor.
     """
 
-    def __init__(self, who: str = f"test process {os.getpid()}") -> None:
-        self._process, self._endpoint = start_supervisor()
+    def __init__(
+        self, who: str = f"test process {os.getpid()}", *, stderr: int | None = None
+    ) -> None:
+        self._process, self._endpoint = start_supervisor(stderr)
         try:
             self.connection = Connection(self._endpoint, who=who)
         except BaseException:

@@ -16,8 +16,11 @@ from pytest_safetyq.errors import LinkLost
 START_TIMEOUT_S = 20.0
 
 
-def start_supervisor() -> tuple["subprocess.Popen[str]", Endpoint]:
+def start_supervisor(stderr: int | None = None) -> tuple["subprocess.Popen[str]", Endpoint]:
     """Start a supervisor and return its process and where it listens.
+
+    Args:
+        stderr: A descriptor for its last words; None: this process's own.
 
     Raises:
         LinkLost: It doesn't come up.
@@ -26,6 +29,7 @@ def start_supervisor() -> tuple["subprocess.Popen[str]", Endpoint]:
         [sys.executable, "-P", "-m", "pytest_safetyq.bench.supervisor"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env=_environment(),
         **own_session(),

@@ -26,6 +26,7 @@ from pytest_safetyq.plugin.evidence.summary import (
     InstrumentSummary,
     instrument_summaries,
     records_of,
+    safe_states,
     unconfirmed,
 )
 from pytest_safetyq.scheduling import TransactionRecord
@@ -87,9 +88,14 @@ link. Every dispatch has its own bound on the wait for the link, computed when i
 slowest dispatch. p50 and p99 are nearest rank.</p>
 <h2>Tests</h2>
 $tests
+<h2>End of the run</h2>
+$endings
 </body>
 </html>
 """)
+
+
+_NOTHING_OPEN = Html("<p>No instrument was open.</p>")
 
 
 def write_html(run: RunEvidence, path: Path) -> None:
@@ -105,6 +111,7 @@ def write_html(run: RunEvidence, path: Path) -> None:
         instruments=_instruments(instrument_summaries(run)),
         slack=SLACK,
         tests=_tests(run),
+        endings=_join(map(_estop, run.endings)) or _NOTHING_OPEN,
     )
     replace_file(path, page.encode())
 
@@ -155,7 +162,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
 def _headline(run: RunEvidence) -> str:
     if unsafe := unconfirmed(run):
         return f"{len(unsafe)} UNCONFIRMED"
-    if not any(test.estops for test in run.tests):
+    if not safe_states(run):
         return "No safe state was asked for"
     over = sum(map(is_over_bound, safety_dispatches(records_of(run))))
     return f"All CONFIRMED, {over} OVER BOUND" if over else "All CONFIRMED"
@@ -214,9 +221,9 @@ def _test(test: TestEvidence, outcome: str) -> Html:
     sent = safety_dispatches(test.records)
     alarms = [] if all(report.confirmed for report in test.estops) else ["UNCONFIRMED"]
     alarms += ["OVER BOUND"] if any(map(is_over_bound, sent)) else []
-    kind = {"passed": "good", "failed": "bad"}.get(outcome, "soft")
+    kind = {"passed": "good", "failed": "bad", "error": "bad"}.get(outcome, "soft")
     marks = [_badge(outcome, kind), *(_passing(alarm, good=False) for alarm in alarms)]
-    opened = " open" if alarms or outcome == "failed" else ""
+    opened = " open" if alarms or kind == "bad" else ""
     return Html(
         f"<details{opened}><summary>{' '.join(marks)} {_code(test.nodeid)}</summary>\n<div>"
         f"{_join(map(_estop, test.estops))}{_dispatches(sent)}</div></details>"

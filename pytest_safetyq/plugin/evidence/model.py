@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.scheduling import TransactionRecord
 
+INTERRUPTED = "interrupted"
+"""The outcome of a test that the end of the run has cut short."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstrumentEvidence:
@@ -56,7 +59,9 @@ class RunEvidence:
         started: When it began, ISO 8601 with the time zone.
         version: The version of this package.
         tests: The tests that used the bench, in the order in which they ended.
-        outcomes: By node id, ``passed``, ``failed`` or ``skipped``.
+        outcomes: By node id, pytest's word for it: ``passed``, ``failed``, ``error``,
+            ``skipped``, ``xfailed``, ``xpassed``; ``interrupted`` if it was cut short.
+        endings: The last safe state of the run, one for each process that ran tests.
         unconfirmed: What was not confirmed off, in words; empty: everything was.
     """
 
@@ -64,4 +69,11 @@ class RunEvidence:
     version: str
     tests: list[TestEvidence] = field(default_factory=list)
     outcomes: dict[str, str] = field(default_factory=dict)
+    endings: list[EStopReport] = field(default_factory=list)
+
+    def add(self, test: TestEvidence, outcome: str) -> None:
+        """Take a test that has ended."""
+        self.tests.append(test)
+        self.outcomes[test.nodeid] = outcome
+
     unconfirmed: list[str] = field(default_factory=list)

@@ -1,8 +1,10 @@
 """What the run comes down to: one line for each instrument, one for each that isn't safe."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pytest_safetyq.bench.reports import EStopReport
 from pytest_safetyq.plugin.evidence.dispatches import DispatchSummary, ms, summarise
 from pytest_safetyq.plugin.evidence.model import InstrumentEvidence, RunEvidence
 from pytest_safetyq.scheduling import TransactionRecord
@@ -52,13 +54,14 @@ def unconfirmed(run: RunEvidence) -> list[str]:
     The reports of the tests count too: a process that dies takes the list of the run along,
     but not what came with the tests before.
     """
-    reports = [
-        one
-        for test in run.tests
-        for report in test.estops
-        for one in (report.by_instrument.values() if report.by_instrument else [report])
-    ]
-    return list(dict.fromkeys([*run.unconfirmed, *(str(r) for r in reports if not r.confirmed)]))
+    failed = (str(one) for one in safe_states(run) if not one.confirmed)
+    return list(dict.fromkeys([*run.unconfirmed, *failed]))
+
+
+def safe_states(run: RunEvidence) -> list[EStopReport]:
+    """Return the report of every safe state that was asked for, of each instrument one."""
+    reports = [*(report for test in run.tests for report in test.estops), *run.endings]
+    return [one for report in reports for one in report.each]
 
 
 def summary_lines(run: RunEvidence) -> list[str]:
@@ -66,7 +69,15 @@ def summary_lines(run: RunEvidence) -> list[str]:
     columns = list(zip(*map(_row, instrument_summaries(run)), strict=True))
     labelled = [_column(*pair) for pair in zip(LABELS, columns, strict=True)] if columns else []
     lines = ["  ".join(cells).rstrip() for cells in zip(*labelled, strict=True)]
-    return lines + [f"UNCONFIRMED  {what}" for what in unconfirmed(run)]
+    return [*lines, *_confirmed(run), *(f"UNCONFIRMED  {what}" for what in unconfirmed(run))]
+
+
+def _confirmed(run: RunEvidence) -> list[str]:
+    """Return the line that says how often each instrument was read back as off."""
+    asked = Counter(one.instrument for one in safe_states(run))
+    confirmed = Counter(one.instrument for one in safe_states(run) if one.confirmed)
+    counts = [f"{name} CONFIRMED {confirmed[name]} of {asked[name]}" for name in asked]
+    return [f"safe state  {', '.join(counts)}"] if counts else []
 
 
 def _column(label: str, cells: Sequence[str]) -> list[str]:

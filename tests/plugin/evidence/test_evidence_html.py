@@ -68,6 +68,14 @@ def test_whatever_the_evidence_the_page_is_well_formed(
     assert "All CONFIRMED" in found.text
 
 
+def test_the_safe_state_at_the_end_of_the_run_is_shown(tmp_path: Path) -> None:
+    run = empty_run()
+    run.endings.append(estop(reason="the last word"))
+    found = page(run, tmp_path)
+    assert "the last word" in found.text
+    assert "All CONFIRMED" in found.text
+
+
 def test_markup_in_the_evidence_is_text(tmp_path: Path) -> None:
     bad = estop(confirmed=False, reply=SCRIPT + "reply", reason=SCRIPT + "reason")
     run = run_of(

@@ -54,6 +54,7 @@ def test_an_empty_run_is_a_report_too(tmp_path: Path) -> None:
         "version",
         "tests",
         "outcomes",
+        "endings",
         "unconfirmed",
     ]
     assert document["schema"] == 1

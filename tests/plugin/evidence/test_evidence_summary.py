@@ -24,6 +24,7 @@ def test_one_line_for_each_instrument_aligned() -> None:
         "  max  300 ms  bound  200 ms  OVER BOUND",
         "psu    GPIB0::5::INSTR  SIMULATED  safety dispatches 0  p50       -  p99       -"
         "  max       -  bound       -  -",
+        "safe state  smu CONFIRMED 1 of 1",
     ]
 
 
@@ -31,7 +32,11 @@ def test_what_is_unconfirmed_follows_each_once() -> None:
     run = run_of(estops=[estop(confirmed=False), estop(confirmed=False)])
     what = "smu: off UNCONFIRMED after 1 attempts (:OUTP? answered '0')"
     run.unconfirmed = ["the bench: lost", what]
-    assert summary_lines(run)[1:] == ["UNCONFIRMED  the bench: lost", f"UNCONFIRMED  {what}"]
+    assert summary_lines(run)[1:] == [
+        "safe state  smu CONFIRMED 0 of 2",
+        "UNCONFIRMED  the bench: lost",
+        f"UNCONFIRMED  {what}",
+    ]
 
 
 def test_a_report_that_came_with_a_test_counts_without_the_list_of_the_run() -> None:

@@ -1,0 +1,93 @@
+"""The E-stops that the plugin asks for, and what has become of each."""
+
+from pytest_safetyq.bench import Bench, EStopReport
+from pytest_safetyq.bench.reports import unreported
+from pytest_safetyq.errors import LinkLost
+from pytest_safetyq.plugin.evidence.model import RunEvidence
+from pytest_safetyq.plugin.failures import UnconfirmedFailure
+
+
+class SafeStates:
+    """Drives a bench to its safe state, and keeps what came of it as evidence.
+
+    Args:
+        evidence: Where that which was not confirmed is kept.
+
+    Attributes:
+        reports: Those of the current test, oldest first.
+        finishing: Whether the session ends. A finalizer of a run that was cut short is torn
+            down by pytest's last hook: raised there, a failure would cost the reports.
+    """
+
+    def __init__(self, evidence: RunEvidence) -> None:
+        self._evidence = evidence
+        self._entered_for: tuple[str, str] | None = None
+        self.reports: list[EStopReport] = []
+        self.finishing = False
+
+    def begin_test(self) -> None:
+        """Forget the test before."""
+        self.reports = []
+        self._entered_for = None
+
+    def fail(self, bench: Bench | None, nodeid: str, phase: str, why: str) -> None:
+        """Send the E-stop because something has failed, and wait until it is confirmed.
+
+        One failure trips once, however many hooks notice it.
+        """
+        if self._entered_for == (nodeid, phase) and _still_tripped(bench):
+            return
+        self._entered_for = (nodeid, phase)
+        self._enter(bench, why)
+
+    def end_scope(self, bench: Bench | None, scope: str) -> None:
+        """Send and confirm the safe state at the end of a scope.
+
+        Raises:
+            UnconfirmedFailure: "off" could not be read back.
+        """
+        report = self._enter(bench, f"end of the {scope}")
+        if report is None or report.confirmed or self.finishing:
+            return
+        raise UnconfirmedFailure("; ".join(str(one) for one in report.each if not one.confirmed))
+
+    def end_run(self, bench: Bench) -> None:
+        """Drive everything to its safe state a last time, and end the supervisor."""
+        try:
+            report = bench.close()
+        except LinkLost as error:
+            self.unconfirmed(f"the bench at the end of the run: {error}")
+            return
+        self._evidence.endings.append(report)
+        self._note(report)
+
+    def unconfirmed(self, what: str) -> None:
+        """Keep in words what isn't known to be off: the run fails."""
+        if what not in self._evidence.unconfirmed:
+            self._evidence.unconfirmed.append(what)
+
+    def _enter(self, bench: Bench | None, why: str) -> EStopReport | None:
+        if bench is None or not bench.opened or not bench.is_ours:
+            return None
+        try:
+            report = bench.estop(why)
+        except LinkLost as error:
+            names = ", ".join(bench.opened)
+            self.unconfirmed(f"{names}: {error}")
+            report = unreported(names, why)
+        else:
+            self._note(report)
+        self.reports.append(report)
+        return report
+
+    def _note(self, report: EStopReport) -> None:
+        for one in report.each:
+            if not one.confirmed:
+                self.unconfirmed(str(one))
+
+
+def _still_tripped(bench: Bench | None) -> bool:
+    try:
+        return bench is None or bench.latched
+    except LinkLost:
+        return False
