@@ -34,7 +34,7 @@ def prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         used = uses_bench(item)
         if used:
-            names = item.fixturenames  # type: ignore[attr-defined]
+            names = item.fixturenames  # type: ignore[attr-defined]  # only functions have it
             if fixtures.GUARD not in names:
                 names.insert(0, fixtures.GUARD)
         if used or any(item.get_closest_marker(name) for name in _MARKERS):

@@ -87,11 +87,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Run ``--safetyq-list`` and ``--safetyq-check`` instead of tests."""
     if config.getoption("safetyq_list"):
-        from pytest_safetyq.plugin import commands  # noqa: PLC0415 - only these two pay for it
+        from pytest_safetyq.plugin import commands
 
         return commands.list_all(config)
     if config.getoption("safetyq_check"):
-        from pytest_safetyq.plugin import commands  # noqa: PLC0415
+        from pytest_safetyq.plugin import commands
 
         return commands.check(config)
     return None

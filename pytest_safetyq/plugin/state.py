@@ -23,9 +23,9 @@ def runtime_of(config: pytest.Config) -> Runtime:
     """
     runtime = config.stash.get(RUNTIME, None)
     if runtime is None:
-        from pytest_safetyq.plugin.hooks import Hooks  # noqa: PLC0415 - only runs that use it pay
-        from pytest_safetyq.plugin.reporting import Reporting  # noqa: PLC0415
-        from pytest_safetyq.plugin.runtime import Runtime  # noqa: PLC0415
+        from pytest_safetyq.plugin.hooks import Hooks
+        from pytest_safetyq.plugin.reporting import Reporting
+        from pytest_safetyq.plugin.runtime import Runtime
 
         runtime = config.stash[RUNTIME] = Runtime(config)
         # In this order: of two wrappers that want to be innermost, the one registered later is,
