@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any, TypeVar
 
+from pytest_safetyq.dispatcher.alarm import Alarm, set_once
 from pytest_safetyq.errors import LinkLost, TransactionTimeout
 from pytest_safetyq.links import DeadlineLink, Link
 
@@ -48,7 +49,8 @@ class Exchange:
         self._deadline_link = link if isinstance(link, DeadlineLink) else None
         self._delay_s = delay_s
         self._owed = 0
-        self._stray: asyncio.Task[Any] | None = None
+        self._strays: set[asyncio.Task[Any]] = set()
+        self._alarm = Alarm()
         self.condition = Condition.CLEAN
         self.dispatched_s: float | None = None
         self.written_s: float | None = None
@@ -91,8 +93,29 @@ class Exchange:
         elif self.condition is Condition.CLEAN:
             self.condition = Condition.DIRTY
 
-    async def transact(self, payload: bytes, *, expects_reply: bool, budget_s: float) -> bytes:
+    def rest(self) -> None:
+        """Leave nothing on the loop: there will be no transaction for a long time, or ever."""
+        self._alarm.cancel()
+
+    async def transact(
+        self,
+        payload: bytes,
+        *,
+        expects_reply: bool,
+        budget_s: float,
+        at_once: Callable[[bytes], None] | None = None,
+    ) -> bytes:
         """Write ``payload``, wait, and read the reply if there is to be one.
+
+        Args:
+            payload: The message.
+            expects_reply: Whether a reply is read.
+            budget_s: Seconds for all of it.
+            at_once: Called with the reply in the turn of the loop in which it is there, one
+                before this returns it; not called where that was too late.
+
+        Returns:
+            The reply; ``b""`` where none is read.
 
         Raises:
             TransactionTimeout: ``budget_s`` ran out before all of that was done.
@@ -103,7 +126,9 @@ class Exchange:
         if self._deadline_link is not None:
             self._deadline_link.deadline_s = time.monotonic() + budget_s
         try:
-            reply = await self._within(lambda: self._converse(payload, expects_reply), budget_s)
+            reply = await self._within(
+                lambda: self._converse(payload, expects_reply), budget_s, at_once
+            )
         except BaseException as error:
             self._judge(error, expects_reply=expects_reply)
             if isinstance(error, TimeoutError) and not isinstance(error, TransactionTimeout):
@@ -125,9 +150,9 @@ class Exchange:
             LinkLost: It can't be done; the link stays as it is.
         """
         budget_s = self.resync_budget_s
-        if expects_reply and self._stray is not None:
-            await asyncio.wait({self._stray}, timeout=budget_s)
-            if self._stray is not None and not self._stray.done():
+        if expects_reply and self._strays:
+            _, still_out = await asyncio.wait(self._strays, timeout=budget_s)
+            if still_out:
                 raise LinkLost("an earlier call of the link has not returned yet")
         owed = self._owed if expects_reply else 0
         lost = self.condition is Condition.LOST
@@ -157,7 +182,12 @@ class Exchange:
             await asyncio.sleep(self._delay_s)
         return await self._link.read() if expects_reply else b""
 
-    async def _within(self, call: Callable[[], Awaitable[T]], budget_s: float) -> T:
+    async def _within(
+        self,
+        call: Callable[[], Awaitable[T]],
+        budget_s: float,
+        at_once: Callable[[T], None] | None = None,
+    ) -> T:
         """Run ``call`` in a task of its own, so that it can be left behind.
 
         A timeout around the call itself would wait for as long as the call refuses to be
@@ -165,16 +195,15 @@ class Exchange:
         """
         loop = asyncio.get_running_loop()
         over = loop.create_future()
-        task = loop.create_task(_then_set(call, over))
-        timer = loop.call_later(budget_s, _set, over)
-        task.add_done_callback(lambda _: _set(over))  # it may be cancelled before it begins
+        task = loop.create_task(_then_set(over, call, at_once))
+        self._alarm.set(over, budget_s)
         try:
             await over
         except asyncio.CancelledError:
             await self._abandon(task)
             raise
         finally:
-            timer.cancel()
+            self._alarm.lift()
         if not task.done():
             await self._abandon(task)
             raise TimeoutError
@@ -183,20 +212,18 @@ class Exchange:
         return task.result()
 
     async def _abandon(self, task: asyncio.Task[Any]) -> None:
+        """Cancel ``task``, and know of it until it returns, even if this is cancelled too."""
+        self._strays.add(task)
+        task.add_done_callback(self._returned)
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
-        if task.done():
-            if not task.cancelled() and isinstance(task.exception(), ConnectionError):
-                self.condition = Condition.LOST
-        else:
-            self._stray = task
-            task.add_done_callback(self._stray_returned)
+        if task.done() and not task.cancelled() and isinstance(task.exception(), ConnectionError):
+            self.condition = Condition.LOST
 
-    def _stray_returned(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled():
-            task.exception()
-        if self._stray is task:
-            self._stray = None
+    def _returned(self, stray: asyncio.Task[Any]) -> None:
+        self._strays.discard(stray)
+        if not stray.cancelled():
+            stray.exception()  # its owner was told of the timeout; nobody else asks
 
     def _judge(self, error: BaseException, *, expects_reply: bool) -> None:
         """Give the link its condition after ``error``."""
@@ -210,15 +237,16 @@ class Exchange:
         return f"{payload!r} {stage} within its budget of {budget_s:g} s"
 
 
-async def _then_set(call: Callable[[], Awaitable[T]], over: asyncio.Future[None]) -> T:
+async def _then_set(
+    over: asyncio.Future[None],
+    call: Callable[[], Awaitable[T]],
+    at_once: Callable[[T], None] | None,
+) -> T:
     """Await ``call``, and set ``over`` a turn of the loop before a done-callback could."""
     try:
-        return await call()
+        result = await call()
+        if at_once is not None and not over.done():
+            at_once(result)
+        return result
     finally:
-        _set(over)
-
-
-def _set(event: asyncio.Future[None]) -> None:
-    """Set ``event``, unless it is set already."""
-    if not event.done():
-        event.set_result(None)
+        set_once(over)

@@ -9,7 +9,7 @@ from pytest_safetyq.scheduling.command import LIFE, Command
 from pytest_safetyq.scheduling.latch import Latch, LatchEvent, LatchState
 from pytest_safetyq.scheduling.priority import AGE_FLOOR, Priority, effective_priority
 from pytest_safetyq.scheduling.record import Outcome, TransactionRecord
-from pytest_safetyq.scheduling.scheduler import Admission, Dispatch, Scheduler, Verdict
+from pytest_safetyq.scheduling.scheduler import Admission, Scheduler, Verdict
 
 __all__ = [
     "AGE_FLOOR",
@@ -17,7 +17,6 @@ __all__ = [
     "Admission",
     "Backlog",
     "Command",
-    "Dispatch",
     "Latch",
     "LatchEvent",
     "LatchState",
