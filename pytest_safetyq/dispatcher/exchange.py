@@ -1,19 +1,19 @@
 """One transaction at a time on one link, each against its own deadline.
 
-The condition of the link is the table below. An exchange that doesn't come to its end, for
-whatever reason, leaves the link DIRTY (a reply may still come) or, where the message may
-have been cut short or the path is gone, LOST.
+An exchange that doesn't come to its end, for whatever reason, leaves the link DIRTY (a reply
+may still come) or, where the message may have been cut short or the path is gone, LOST.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from typing import Any, TypeVar
 
 from pytest_safetyq.dispatcher.alarm import Alarm, set_once
+from pytest_safetyq.dispatcher.payload import in_words
 from pytest_safetyq.errors import LinkLost, TransactionTimeout
 from pytest_safetyq.links import DeadlineLink, Link
+from pytest_safetyq.scheduling import Condition
 
 T = TypeVar("T")
 
@@ -21,18 +21,11 @@ CANCEL_GRACE_S = 0.02
 """Seconds that a cancelled call of a link gets to return before it is left behind."""
 
 
-class Condition(Enum):
-    """What may be done on the link as it is."""
-
-    CLEAN = "clean"  # everything
-    DIRTY = "dirty"  # write, but don't trust a reply before resynchronising
-    LOST = "lost"  # nothing before resynchronising
-
-
 class Exchange:
     """Owns the link: nothing else calls it.
 
     Args:
+        name: The instrument's name, for errors.
         link: The link.
         delay_s: Seconds between a write and its read; part of the transaction's budget.
 
@@ -43,7 +36,8 @@ class Exchange:
         discarded: How many stale replies have been thrown away so far.
     """
 
-    def __init__(self, link: Link, delay_s: float) -> None:
+    def __init__(self, name: str, link: Link, delay_s: float) -> None:
+        self._name = name
         self._link = link
         # Asked once: looking a protocol up takes as long as the rest of a transaction.
         self._deadline_link = link if isinstance(link, DeadlineLink) else None
@@ -61,30 +55,18 @@ class Exchange:
         """Seconds that `restore` may take at the most."""
         return self._link.resync_budget_s
 
-    def recovery_s(self, *, expects_reply: bool, busy: bool) -> float:
-        """Return for how long a transaction may wait for the link to be restored, in seconds.
-
-        Args:
-            expects_reply: Whether it reads a reply.
-            busy: Whether others come before it, which may leave the link dirty.
-        """
-        self._look_at_link()
-        if self.condition is Condition.LOST or (
-            expects_reply and (busy or self.condition is Condition.DIRTY)
-        ):
-            return self.resync_budget_s
-        return 0.0
+    def look(self) -> Condition:
+        """Return the condition of the link, after a look at the link itself."""
+        if self._deadline_link is not None and self._deadline_link.lost:
+            self.condition = Condition.LOST
+        return self.condition
 
     def must_restore(self, *, expects_reply: bool) -> bool:
         """Whether the link must be restored before such a transaction."""
-        self._look_at_link()
-        if self.condition is Condition.DIRTY:
+        condition = self.look()
+        if condition is Condition.DIRTY:
             return expects_reply
-        return self.condition is Condition.LOST
-
-    def _look_at_link(self) -> None:
-        if self._deadline_link is not None and self._deadline_link.lost:
-            self.condition = Condition.LOST
+        return condition is Condition.LOST
 
     def distrust(self, *, lost: bool) -> None:
         """Take the link for dirty, or for lost."""
@@ -133,6 +115,9 @@ class Exchange:
             self._judge(error, expects_reply=expects_reply)
             if isinstance(error, TimeoutError) and not isinstance(error, TransactionTimeout):
                 raise TransactionTimeout(self._overdue(payload, budget_s)) from error
+            if isinstance(error, LinkLost):
+                what = f"the link was lost at {in_words(payload)} (budget {budget_s:g} s)"
+                raise LinkLost(f"{self._name}: {what}: {error}") from error
             raise
         self._owed -= expects_reply
         return reply
@@ -150,6 +135,7 @@ class Exchange:
             LinkLost: It can't be done; the link stays as it is.
         """
         budget_s = self.resync_budget_s
+        until = time.monotonic() + budget_s
         if expects_reply and self._strays:
             _, still_out = await asyncio.wait(self._strays, timeout=budget_s)
             if still_out:
@@ -159,10 +145,10 @@ class Exchange:
         try:
             await self._within(
                 lambda: self._link.resynchronise(owed=owed, lost=lost, discard=self._discard),
-                budget_s + CANCEL_GRACE_S,
+                until - time.monotonic() + CANCEL_GRACE_S,
             )
         except TimeoutError as error:
-            raise LinkLost(f"not resynchronised within {budget_s:g} s") from error
+            raise LinkLost(f"the link was not resynchronised within {budget_s:g} s") from error
         except ConnectionError:
             self.condition = Condition.LOST
             raise
@@ -233,8 +219,9 @@ class Exchange:
             self.condition = Condition.DIRTY
 
     def _overdue(self, payload: bytes, budget_s: float) -> str:
-        stage = "was not written" if self.written_s is None else "got no reply"
-        return f"{payload!r} {stage} within its budget of {budget_s:g} s"
+        message = in_words(payload)
+        stage = f"{message} was not written" if self.written_s is None else f"no reply to {message}"
+        return f"{self._name}: {stage} within {budget_s:g} s"
 
 
 async def _then_set(

@@ -5,12 +5,13 @@ import logging
 import math
 import time
 
-from pytest_safetyq.dispatcher.exchange import Condition, Exchange
+from pytest_safetyq.dispatcher.exchange import Exchange
 from pytest_safetyq.dispatcher.history import History, StormLog, log
 from pytest_safetyq.dispatcher.loan import Loan
+from pytest_safetyq.dispatcher.payload import in_words
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.errors import LinkLost, Preempted, TransactionTimeout
-from pytest_safetyq.scheduling import Command, Outcome, Priority, Scheduler
+from pytest_safetyq.scheduling import Command, Condition, Outcome, Priority, Scheduler, recovery_s
 
 
 class Worker:
@@ -86,11 +87,6 @@ class Worker:
         finally:
             self._wakeup = None
 
-    def recovery_s(self, command: Command) -> float:
-        """Return for how long ``command`` may wait for the link to be restored, in seconds."""
-        busy = self.in_flight is not None or len(self._scheduler) > 0
-        return self.exchange.recovery_s(expects_reply=command.expects_reply, busy=busy)
-
     async def _serve(self, command: Command) -> None:
         if command.is_job:
             self._take(command)
@@ -122,8 +118,11 @@ class Worker:
         """
         if command.priority is Priority.SAFETY and not command.expects_reply:
             await self._perform(command)
-        else:
-            self._end(command, "error", error)
+            return
+        if isinstance(error, LinkLost):
+            what = f"{self._name}: {in_words(command.payload)} was not sent: {error}"
+            error = LinkLost(what).with_traceback(error.__traceback__)
+        self._end(command, "error", error)
 
     async def _perform(self, command: Command) -> None:
         """Carry out one transaction, whatever becomes of it."""
@@ -235,8 +234,12 @@ class Worker:
             loan.requests.popleft()
             return
         error: Exception | None = None
-        recovery_s = self.exchange.recovery_s(expects_reply=request.expects_reply, busy=False)
-        request.bound_s = max(request.bound_s, recovery_s)
+        restored_s = recovery_s(
+            self.exchange.look(),
+            self.exchange.resync_budget_s,
+            expects_reply=request.expects_reply,
+        )
+        request.bound_s = max(request.bound_s, restored_s)
         if self.exchange.must_restore(expects_reply=request.expects_reply):
             error = await self._restore(expects_reply=request.expects_reply)
             if error is None:

@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Iterator
 
 from pytest_safetyq.scheduling.command import NS_PER_S, Command
+from pytest_safetyq.scheduling.condition import Condition
 from pytest_safetyq.scheduling.priority import Priority, effective_priority
 
 GONE = -1
 
 
 class Level:
-    """The FIFO of one base priority, with the sum of the budgets that wait in it.
+    """The FIFO of one base priority, and how long what waits in it may take.
 
     A command that is taken out of the middle leaves a gap, which goes when it comes to the
     head, and with all others as soon as there are more gaps than waiting commands. So taking
@@ -29,7 +30,7 @@ class Level:
         count: How many commands wait.
     """
 
-    __slots__ = ("_budgets_ns", "_queue", "_unlimited", "count", "head", "priority")
+    __slots__ = ("_budgets_ns", "_queue", "_replies", "_unlimited", "count", "head", "priority")
 
     def __init__(self, priority: Priority) -> None:
         self.priority = priority
@@ -38,6 +39,7 @@ class Level:
         self._queue: deque[Command] = deque()
         self._budgets_ns = 0
         self._unlimited = 0
+        self._replies = 0
 
     def __iter__(self) -> Iterator[Command]:
         return (command for command in self._queue if command.sequence != GONE)
@@ -48,6 +50,7 @@ class Level:
             self.head = command
         self._queue.append(command)
         self.count += 1
+        self._replies += command.expects_reply
         if command.budget_ns is None:
             self._unlimited += 1
         else:
@@ -57,6 +60,7 @@ class Level:
         """Take ``command`` out, wherever it stands."""
         command.sequence = GONE
         self.count -= 1
+        self._replies -= command.expects_reply
         if command.budget_ns is None:
             self._unlimited -= 1
         else:
@@ -69,10 +73,16 @@ class Level:
         if len(queue) > 2 * self.count:
             self._queue = deque(self)
 
-    @property
-    def budget_s(self) -> float:
-        """Seconds that all commands of this level may take together."""
-        return math.inf if self._unlimited else self._budgets_ns / NS_PER_S
+    def longest_s(self, condition: Condition, resync_s: float) -> float:
+        """Return how many seconds all commands of this level may take together.
+
+        Each may find a link that has to be restored: any of them where it is lost, else those
+        that read a reply, as the one before may have left it dirty.
+        """
+        if self._unlimited:
+            return math.inf
+        restorations = self.count if condition is Condition.LOST else self._replies
+        return self._budgets_ns / NS_PER_S + restorations * resync_s
 
 
 class Backlog:
@@ -80,11 +90,16 @@ class Backlog:
 
     Args:
         tau_age_s: Seconds of waiting that raise a command by one level; zero or less: never.
+
+    Attributes:
+        levels: The FIFOs, the most urgent first.
+        count: How many commands wait.
     """
 
     def __init__(self, tau_age_s: float) -> None:
         self._tau_age_s = tau_age_s
         self._sequence = 0
+        self.count = 0
         self.levels = tuple(map(Level, Priority))
         self._first = tuple(self.levels[: base + 1] for base in Priority)
         self._catch_up = tuple(
@@ -99,10 +114,12 @@ class Backlog:
         command.sequence = self._sequence
         command.enqueued_s = now
         self._sequence += 1
+        self.count += 1
         self.levels[command.priority].push(command)
 
     def remove(self, command: Command) -> None:
         """Take a waiting command out."""
+        self.count -= 1
         self.levels[command.priority].remove(command)
 
     def best(self, now: float) -> Command | None:
@@ -123,7 +140,14 @@ class Backlog:
                 best = head
         return best
 
-    def ahead_s(self, priority: Priority, now: float, before_s: float) -> float:
+    def ahead_s(
+        self,
+        priority: Priority,
+        now: float,
+        before_s: float,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> float:
         """Return the longest wait, in seconds, of a command submitted now.
 
         What waits on the same or a more urgent level goes first. A less urgent command
@@ -134,22 +158,24 @@ class Backlog:
             priority: The level of the command that asks.
             now: Monotonic seconds.
             before_s: Seconds until the link is free for the first waiting command.
+            condition: The condition of the link.
+            resync_s: Seconds that restoring it may take.
         """
         wait_s = before_s
         for level in self._first[priority]:
             if level.head is not None:
-                wait_s += level.budget_s
+                wait_s += level.longest_s(condition, resync_s)
+        catch_up = self._catch_up[priority]
+        if not catch_up:
+            return wait_s
         arrivals = [
-            (level.head.enqueued_s + rise_s, level.budget_s)
-            for level, rise_s in self._catch_up[priority]
+            (level.head.enqueued_s + rise_s, level.longest_s(condition, resync_s))
+            for level, rise_s in catch_up
             if level.head is not None
         ]
         arrivals.sort()  # one that ages in time can give the next the time to
-        for arrives_s, budget_s in arrivals:
+        for arrives_s, longest_s in arrivals:
             if arrives_s > now + wait_s:
                 break
-            wait_s += budget_s
+            wait_s += longest_s
         return wait_s
-
-    def __len__(self) -> int:
-        return sum(level.count for level in self.levels)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pytest_safetyq.scheduling.backlog import Backlog
 from pytest_safetyq.scheduling.coalescing import Coalescing
 from pytest_safetyq.scheduling.command import Command
+from pytest_safetyq.scheduling.condition import Condition, recovery_s
 from pytest_safetyq.scheduling.latch import Latch, LatchEvent
 from pytest_safetyq.scheduling.priority import Priority
 
@@ -53,17 +54,25 @@ class Scheduler:
         self._loan: tuple[Command, float] | None = None
         self.latch = Latch()
 
-    def submit(self, command: Command, now: float, recovery_s: float = 0.0) -> Admission:
+    def submit(
+        self,
+        command: Command,
+        now: float,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> Admission:
         """Admit ``command``, refuse it, or join it to the one that it repeats.
 
         Args:
             command: The command.
             now: Monotonic seconds.
-            recovery_s: For how long it may wait for the link to be restored, in seconds; it
-                is part of its bound.
+            condition: The condition of the link; for the bound.
+            resync_s: Seconds that restoring the link may take; for the bound.
         """
         priority = command.priority
-        command.bound_s = self.worst_case_s(priority, now) + recovery_s
+        command.bound_s = self.worst_case_s(
+            priority, now, command.expects_reply, condition, resync_s
+        )
         if priority is Priority.SAFETY:
             twin = self._coalescing.twin_of(command, now)
             if twin is not None:
@@ -114,7 +123,7 @@ class Scheduler:
         self._loan = (job, until)
 
     def start_for_job(self, request: Command, job: Command) -> None:
-        """Note that ``job``, which borrows the link, sends ``request``; it never waited itself."""
+        """Note that ``job``, which borrows the link, sends ``request``, which never waited."""
         request.effective = job.effective
         request.advance("enqueue")
         request.advance("dispatch")
@@ -169,12 +178,26 @@ class Scheduler:
             self._take_out(command)
         return waiting + [f for command in waiting for f in self._end_followers(command, None)]
 
-    def worst_case_s(self, priority: Priority, now: float) -> float:
+    def worst_case_s(
+        self,
+        priority: Priority,
+        now: float,
+        expects_reply: bool = False,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> float:
         """Return the bound on the wait, in seconds, of a command submitted now.
 
         It holds as long as nothing more urgent is submitted later; for SAFETY nothing is.
         It does not depend on how many less urgent commands wait, except on those that will
         have aged to the same level by then.
+
+        Args:
+            priority: The priority of the command.
+            now: Monotonic seconds.
+            expects_reply: Whether it reads a reply, and so needs a link that is clean.
+            condition: The condition of the link.
+            resync_s: Seconds that restoring the link may take.
         """
         busy_until = self._busy_until
         before_s = busy_until - now if busy_until is not None and busy_until > now else 0.0
@@ -182,16 +205,20 @@ class Scheduler:
             job, until = self._loan
             if priority >= job.priority:
                 before_s = max(before_s, until - now)
-        return self._backlog.ahead_s(priority, now, before_s)
+        wait_s = self._backlog.ahead_s(priority, now, before_s, condition, resync_s)
+        if not resync_s:
+            return wait_s
+        busy = busy_until is not None or self._backlog.count > 0
+        return wait_s + recovery_s(condition, resync_s, expects_reply=expects_reply, busy=busy)
 
     @property
     def depth(self) -> int:
         """How many commands other than SAFETY wait."""
-        _, control, query, poll = self._backlog.levels
-        return control.count + query.count + poll.count
+        backlog = self._backlog
+        return backlog.count - backlog.levels[0].count
 
     def __len__(self) -> int:
-        return len(self._backlog)
+        return self._backlog.count
 
     def waiting_by_priority(self) -> dict[Priority, int]:
         """Return how many commands wait, by base priority."""

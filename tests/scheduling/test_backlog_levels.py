@@ -65,7 +65,7 @@ def test_a_command_is_taken_out_of_the_middle() -> None:
     for one in three:
         backlog.push(one, 0.0)
     backlog.remove(three[1])
-    assert len(backlog) == 2
+    assert backlog.count == 2
     assert take_all(backlog, 0.0) == ["0", "2"]
 
 
@@ -132,7 +132,7 @@ def test_cancelled_commands_never_hold_more_memory_than_those_that_wait(order: s
     for cancelled, one in enumerate(orders[order], 1):
         backlog.remove(one)
         kept, alive = sizes_of(backlog.levels[POLL])
-        assert alive == len(backlog) == 999 - cancelled
+        assert alive == backlog.count == 999 - cancelled
         assert kept <= 2 * alive
 
 
