@@ -120,8 +120,9 @@ class Worker:
             await self._perform(command)
             return
         if isinstance(error, LinkLost):
-            what = f"{self._name}: {in_words(command.payload)} was not sent: {error}"
-            error = LinkLost(what).with_traceback(error.__traceback__)
+            lost = LinkLost(f"{self._name}: {in_words(command.payload)} was not sent: {error}")
+            lost.__cause__ = error
+            error = lost
         self._end(command, "error", error)
 
     async def _perform(self, command: Command) -> None:
@@ -151,7 +152,7 @@ class Worker:
             self._end(command, "error", error)
             raise
         else:
-            succeeded(reply)
+            succeeded(reply)  # nothing, unless it came in the turn in which its budget ran out
 
     def _end(
         self, command: Command, outcome: Outcome, result: bytes | BaseException | None

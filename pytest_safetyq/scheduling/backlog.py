@@ -125,19 +125,21 @@ class Backlog:
     def best(self, now: float) -> Command | None:
         """Return the next command, with its effective priority at ``now``; None: none waits."""
         best: Command | None = None
+        best_effective = Priority.POLL
         for level in self.levels:
             head = level.head
             if head is None:
                 continue
-            head.effective = effective = effective_priority(
-                level.priority, now - head.enqueued_s, self._tau_age_s
-            )
+            waited_s = now - head.enqueued_s
+            effective = effective_priority(level.priority, waited_s, self._tau_age_s)
             if (
                 best is None
-                or effective < best.effective
-                or (effective == best.effective and head.sequence < best.sequence)
+                or effective < best_effective
+                or (effective == best_effective and head.sequence < best.sequence)
             ):
-                best = head
+                best, best_effective = head, effective
+        if best is not None:
+            best.effective = best_effective
         return best
 
     def ahead_s(

@@ -50,7 +50,7 @@ class Command:
         ticket: The dispatcher's own data for it; the scheduler never looks at it.
 
     Attributes:
-        effective: Its effective priority when the scheduler last looked who is next.
+        effective: Its effective priority when the scheduler last found it to be the next.
         sequence: The number of its submission; negative while it doesn't wait.
         bound_s: The longest wait, in seconds from its submission, computed when it was submitted.
         state: Where it is in its life.
