@@ -114,7 +114,6 @@ class VisaSession:
 
 
 def _open(address: VisaAddress, timeout_s: float) -> Any:
-
     manager = pyvisa.ResourceManager(address.library)
     if address.library.endswith("@sim"):
         _require_listed(manager, address.resource)
@@ -150,17 +149,15 @@ def _ms_until(until_s: float) -> int:
 
 @contextlib.contextmanager
 def _as_link_lost(what: str) -> Iterator[None]:
-
+    """Let nothing out but ``TimeoutError`` and `LinkLost`, which says ``what`` failed."""
     try:
         yield
-    except LinkLost:
+    except (LinkLost, TimeoutError):
         raise
     except errors.VisaIOError as error:
         if error.error_code == StatusCode.error_timeout:
             raise TimeoutError(what) from error
         raise LinkLost(f"{what}: {one_line(error)}") from error
-    except TimeoutError:
-        raise
     except Exception as error:
         raise LinkLost(f"{what}: {one_line(error)}") from error
 

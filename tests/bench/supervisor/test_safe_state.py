@@ -353,7 +353,7 @@ async def test_an_instrument_that_says_nothing_is_unconfirmed_in_bounded_time() 
     assert not report.confirmed
     assert link.payloads == [b"OFF", b"OUTP?"] * 3
     assert [s.error is None for s in report.steps] == [True, False] * 3
-    assert "got no reply within its budget" in (report.steps[-1].error or "")
+    assert "no reply to " in (report.steps[-1].error or "")
     await smu.close()
 
 
