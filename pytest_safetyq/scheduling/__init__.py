@@ -8,7 +8,7 @@ from pytest_safetyq.scheduling.backlog import Backlog
 from pytest_safetyq.scheduling.command import LIFE, Command
 from pytest_safetyq.scheduling.latch import Latch, LatchEvent, LatchState
 from pytest_safetyq.scheduling.priority import AGE_FLOOR, Priority, effective_priority
-from pytest_safetyq.scheduling.record import Outcome, TransactionRecord
+from pytest_safetyq.scheduling.record import Outcome, TransactionRecord, exceeds_bound
 from pytest_safetyq.scheduling.scheduler import Admission, Dispatch, Scheduler, Verdict
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "TransactionRecord",
     "Verdict",
     "effective_priority",
+    "exceeds_bound",
 ]

@@ -49,3 +49,13 @@ class TransactionRecord:
         if self.dispatched_s is None or self.finished_s is None:
             return None
         return self.finished_s - self.dispatched_s
+
+
+def exceeds_bound(record: TransactionRecord, slack_s: float) -> bool:
+    """Whether a dispatch took longer than its own bound and ``slack_s``, in seconds.
+
+    A latency that there is not, or a figure that is not a number, counts as exceeding: what
+    wasn't measured must never pass for in time.
+    """
+    latency_s = record.dispatch_latency_s
+    return latency_s is None or not latency_s <= record.bound_s + slack_s
