@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any, TypeVar
 
+from pytest_safetyq.dispatcher.payload import command_text
 from pytest_safetyq.errors import LinkLost, TransactionTimeout
 from pytest_safetyq.links import DeadlineLink, Link
 
@@ -207,7 +208,7 @@ class Exchange:
 
     def _overdue(self, payload: bytes, budget_s: float) -> str:
         stage = "was not written" if self.written_s is None else "got no reply"
-        return f"{payload!r} {stage} within its budget of {budget_s:g} s"
+        return f"{command_text(payload)} {stage} within its budget of {budget_s:g} s"
 
 
 async def _then_set(call: Callable[[], Awaitable[T]], over: asyncio.Future[None]) -> T:

@@ -1,4 +1,4 @@
-"""Whether a message asks a question."""
+"""What a message says: whether it asks a question, and how it is shown to people."""
 
 import re
 
@@ -6,6 +6,18 @@ import re
 # doubled quote inside one reads as two strings side by side), and the head of a definite
 # length block, whose digits say how many bytes to skip (IEEE 488.2, 7.7.6).
 _HIDING = re.compile(rb"\"[^\"]*(?:\"|$)|'[^']*(?:'|$)|#([1-9])", re.DOTALL)
+
+
+_SHOWN_CHARACTERS = 60
+
+
+def command_text(payload: bytes) -> str:
+    """Return a message as people know it, in double quotes, on one line and not too long."""
+    text = payload[: _SHOWN_CHARACTERS + 1].decode("latin-1").rstrip("\r\n")
+    if len(payload) > _SHOWN_CHARACTERS:
+        text = f"{text[:_SHOWN_CHARACTERS]}..."
+    printable = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f'"{"".join(printable)}"'
 
 
 def asks_question(payload: bytes) -> bool:

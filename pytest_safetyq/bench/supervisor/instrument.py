@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from pytest_safetyq.bench.config import Profile
 from pytest_safetyq.bench.limits import Limits
+from pytest_safetyq.bench.supervisor.abridging import abridged
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
+from pytest_safetyq.dispatcher.exchange import CANCEL_GRACE_S
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.links import RawBytes
 from pytest_safetyq.links.visa import VisaLink
@@ -32,7 +34,8 @@ class TestLog:
         self._others.clear()
 
     def add(self, record: TransactionRecord) -> None:
-        """Keep one record."""
+        """Keep one record, of a long payload only the beginning."""
+        record = abridged(record)
         if record.priority is Priority.SAFETY:
             self._safety.append(record)
         else:
@@ -79,6 +82,22 @@ class OwnedInstrument:
         """Its name on the bench."""
         return self.spec.name
 
+    @property
+    def recovery_s(self) -> float:
+        """For how long restoring the link may hold up one transaction, in seconds."""
+        # A call that has overstayed is waited for as long as the link itself.
+        return 2 * (self.link.resync_budget_s + CANCEL_GRACE_S)
+
+    @property
+    def transaction_bound_s(self) -> float:
+        """Seconds that a transaction of the default budget takes at the worst, from its turn."""
+        return self.timeout_s + CANCEL_GRACE_S + self.recovery_s
+
+    @property
+    def safety_bound_s(self) -> float:
+        """Seconds after which every SAFETY command submitted by now has its outcome."""
+        return self.dispatcher.worst_case_s(Priority.SAFETY) + self.transaction_bound_s
+
     def described(self) -> OpenedInstrument:
         """Return what a client may know."""
         return OpenedInstrument(
@@ -89,6 +108,7 @@ class OwnedInstrument:
             identity=self.identity,
             simulated=self.spec.simulated,
             timeout_s=self.timeout_s,
+            recovery_s=self.recovery_s,
             write_terminator=self.profile.write_terminator.encode("latin-1"),
         )
 
