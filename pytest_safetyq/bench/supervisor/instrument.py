@@ -18,6 +18,9 @@ from pytest_safetyq.scheduling import Priority, TransactionRecord
 KEPT_PER_TEST = 16_384
 """Records other than SAFETY that are kept of one test; SAFETY ones are kept all."""
 
+HISTORY = 4096
+"""Records that are kept of an instrument, over all tests."""
+
 
 class TestLog:
     """The records of the current test."""
@@ -34,8 +37,7 @@ class TestLog:
         self._others.clear()
 
     def add(self, record: TransactionRecord) -> None:
-        """Keep one record, of a long payload only the beginning."""
-        record = abridged(record)
+        """Keep one record."""
         if record.priority is Priority.SAFETY:
             self._safety.append(record)
         else:
@@ -61,6 +63,8 @@ class OwnedInstrument:
         link: The link.
         dispatcher: The dispatcher.
         log: The records of the current test.
+        history: The latest records, oldest first; of long payloads the beginning, which the
+            dispatcher's own history would keep whole.
     """
 
     spec: InstrumentSpec
@@ -72,6 +76,7 @@ class OwnedInstrument:
     link: VisaLink
     dispatcher: SafetyAwareDispatcher
     log: TestLog = field(default_factory=TestLog)
+    history: deque[TransactionRecord] = field(default_factory=lambda: deque(maxlen=HISTORY))
     _next_record: asyncio.Future[None] | None = None
 
     def __post_init__(self) -> None:
@@ -146,7 +151,9 @@ class OwnedInstrument:
             await self._next_record
 
     def _recorded(self, record: TransactionRecord) -> None:
+        record = abridged(record)
         self.log.add(record)
+        self.history.append(record)
         if self._next_record is not None and not self._next_record.done():
             self._next_record.set_result(None)
 

@@ -126,7 +126,7 @@ async def _identified(spec: InstrumentSpec, link: VisaLink, answer: str) -> Owne
         limits=Limits.from_config(spec.limits, profile.setpoints, profile=model),
         link=link,
         dispatcher=SafetyAwareDispatcher.on(
-            link, inter_command_delay=profile.gap_s, name=spec.name
+            link, inter_command_delay=profile.gap_s, name=spec.name, history=0
         ),
     )
     await instrument.dispatcher.start()
@@ -170,6 +170,7 @@ def _link(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -> 
         library=spec.library,
         attributes={} if spec.serial is None else _serial_attributes(spec.serial),
         read_terminator=profile.read_terminator.encode("latin-1"),
+        block_terminator=profile.block_terminator,
     )
     return VisaLink(
         address,

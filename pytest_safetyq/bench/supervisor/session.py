@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from pytest_safetyq.bench.reports import EStopReport
-from pytest_safetyq.bench.supervisor.abridging import abridged
 from pytest_safetyq.bench.supervisor.explaining import failed
 from pytest_safetyq.bench.supervisor.job import RemoteJob
 from pytest_safetyq.bench.supervisor.opening import SEARCH_TIMEOUT_S, resources_of
@@ -182,7 +181,7 @@ class Session:
         if request.instrument is None:
             await self._rack.safety_settled()
             return self._rack.records
-        return [abridged(record) for record in self._rack[request.instrument].dispatcher.records]
+        return list(self._rack[request.instrument].history)
 
     async def _begin_test(self, request: m.BeginTest) -> None:
         self._rack.begin_test()
