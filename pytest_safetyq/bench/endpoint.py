@@ -13,9 +13,8 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import filelock
 import msgspec
@@ -79,57 +78,61 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return connection
 
 
+@dataclass(frozen=True, slots=True)
 class Listening:
-    """A run directory, published, and the socket to it; for ``with``.
+    """A run directory, published, and the socket to it.
 
     Attributes:
         endpoint: The address.
         socket: The socket, which listens.
     """
 
-    def __init__(self) -> None:
-        with contextlib.ExitStack() as undo:
-            parent = user_directory()
-            undo.enter_context(kept_from_cleaning(parent))
-            directory = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
-            undo.callback(shutil.rmtree, directory, ignore_errors=True)
-            undo.enter_context(filelock.FileLock(directory / _ALIVE).acquire(timeout=0))
-            self.socket, unix_path, port = _listen(str(directory / "socket"))
-            undo.callback(self.socket.close)
-            self.endpoint = Endpoint(
+    endpoint: Endpoint
+    socket: socket.socket
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Listening]:
+    """Make a run directory, listen, and publish it; in the end take it away.
+
+    Raises:
+        RuntimeDirectoryError: There is no place for it.
+    """
+    parent = user_directory()
+    directory = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
+    try:
+        alive = filelock.FileLock(directory / _ALIVE).acquire(timeout=0)
+        with kept_from_cleaning(parent), alive, _listen(directory / "socket") as listener:
+            unix_path, port = _address_of(listener)
+            endpoint = Endpoint(
                 directory=str(directory),
                 token=secrets.token_hex(32),
                 pid=os.getpid(),
                 unix_path=unix_path,
                 port=port,
             )
-            _publish(self.endpoint)
-            self._undo = undo.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Take it all away."""
-        self._undo.close()
+            _publish(endpoint)
+            yield Listening(endpoint, listener)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _listen(path: str) -> tuple[socket.socket, str | None, int]:
-    """Return a socket that listens, its path or None, and its port or 0."""
+def _listen(path: Path) -> socket.socket:
+    """Return a socket that listens at ``path``, or on loopback TCP where that can't be."""
     if HAS_UNIX_SOCKETS and len(os.fsencode(path)) <= MAX_UNIX_PATH_BYTES:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(path)
-        listener.listen()
-        return listener, path, 0
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.bind(("127.0.0.1", 0))
+        listener.bind(str(path))
+    else:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", 0))
     listener.listen()
-    return listener, None, listener.getsockname()[1]
+    return listener
+
+
+def _address_of(listener: socket.socket) -> tuple[str | None, int]:
+    """Return the path of a socket or None, and its port or 0."""
+    name = listener.getsockname()
+    return (name, 0) if isinstance(name, str) else (None, name[1])
 
 
 def _publish(endpoint: Endpoint) -> None:

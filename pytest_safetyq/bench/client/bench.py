@@ -14,7 +14,7 @@ from pytest_safetyq.bench.reports import EStopReport, LatencyStats
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.dispatcher.payload import command_text
 from pytest_safetyq.errors import SafetyError
-from pytest_safetyq.scheduling import TransactionRecord
+from pytest_safetyq.scheduling import Priority, TransactionRecord
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
@@ -72,9 +72,40 @@ class Bench:
             self._specs[spec.name] = spec
         return opened
 
-    def submit(self, request: m.Submit) -> Answer:
-        """Send one command and return the future of its reply."""
-        return self._queue(request, request.instrument, request.payload, request.timeout_s)
+    def submit(
+        self,
+        instrument: str,
+        cmd_id: str,
+        payload: bytes,
+        priority: Priority,
+        *,
+        raw: bool = False,
+        timeout_s: float | None,
+        expect_reply: bool | None,
+    ) -> Answer:
+        """Send one command and return the future of its reply.
+
+        Args:
+            instrument: The instrument's name.
+            cmd_id: A name for the command.
+            payload: The message.
+            priority: How urgent it is.
+            raw: Whether it is sent exactly as it is, without a terminator.
+            timeout_s: Its budget; None: the instrument's own.
+            expect_reply: Whether a reply is read; None: if it asks a question.
+        """
+        request = m.Submit(
+            id=self.connection.number(),
+            instrument=instrument,
+            cmd_id=cmd_id,
+            payload=payload,
+            raw=raw,
+            priority=Priority(priority),
+            timeout_s=timeout_s,
+            expect_reply=expect_reply,
+            submitted_s=time.monotonic(),
+        )
+        return self._queue(request, instrument, payload, timeout_s)
 
     def transact(self, instrument: str, request: m.JobTransaction) -> Answer:
         """Send one transaction of a job on ``instrument`` and return the future of its reply."""

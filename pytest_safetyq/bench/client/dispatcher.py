@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -48,17 +47,7 @@ class RemoteDispatcher:
         ``payload`` gets the instrument's terminator if it doesn't end with it.
         """
         answer = self._bench.submit(
-            m.Submit(
-                id=self._bench.connection.number(),
-                instrument=self.name,
-                cmd_id=cmd_id,
-                payload=payload,
-                raw=False,
-                priority=Priority(priority),
-                timeout_s=timeout,
-                expect_reply=expect_reply,
-                submitted_s=time.monotonic(),
-            )
+            self.name, cmd_id, payload, priority, timeout_s=timeout, expect_reply=expect_reply
         )
         await admitted(answer)
         return in_this_loop(answer)

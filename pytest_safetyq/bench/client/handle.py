@@ -1,6 +1,5 @@
 """What the blocking and the asyncio handle of an instrument have in common."""
 
-import time
 from typing import NoReturn
 
 from pytest_safetyq.bench.client.answer import Answer
@@ -91,18 +90,16 @@ class Handle:
     ) -> Answer:
         """Send one command to the supervisor; return the future of the reply, as bytes."""
         payload = encoded(command) if isinstance(command, str) else raw_bytes(command)
-        request = m.Submit(
-            id=self._bench.connection.number(),
-            instrument=self.name,
-            cmd_id=payload[:LONGEST_NAME].decode("latin-1"),
-            payload=payload,
+        cmd_id = payload[:LONGEST_NAME].decode("latin-1")
+        return self._bench.submit(
+            self.name,
+            cmd_id,
+            payload,
+            priority,
             raw=raw,
-            priority=Priority(priority),
             timeout_s=timeout_s,
             expect_reply=expect_reply,
-            submitted_s=time.monotonic(),
         )
-        return self._bench.submit(request)
 
     def _begin_block(self, command: str, priority: Priority, timeout_s: float | None) -> Answer:
         """Send a query whose reply is binary: nothing may be stripped from it."""

@@ -103,12 +103,15 @@ class Stream:
             Exception: What a callback raised, or why the stream has failed.
         """
         connection = self._bench.connection
-        if connection.lost is None:
-            connection.ask(m.StopStream(id=connection.number(), stream=self._number), type(None))
-        connection.off_stream(self._number)
-        self._mailbox.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        try:
+            if connection.lost is None:
+                stopping = m.StopStream(id=connection.number(), stream=self._number)
+                connection.ask(stopping, type(None))
+        finally:
+            connection.off_stream(self._number)
+            self._mailbox.close()
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._thread.join()
         if self.skipped and not self._vital:
             log.warning(
                 "%s: poll %s: %d replies were skipped, as the callback was slow",

@@ -8,7 +8,7 @@ import asyncio
 import os
 import sys
 
-from pytest_safetyq.bench.endpoint import ANNOUNCEMENT, Endpoint, Listening
+from pytest_safetyq.bench.endpoint import ANNOUNCEMENT, Endpoint, Listening, listening
 from pytest_safetyq.bench.platform import on_signal_to_end
 from pytest_safetyq.bench.supervisor.server import Server
 from pytest_safetyq.bench.supervisor.terminal import Terminal
@@ -18,19 +18,19 @@ def main() -> None:
     """Serve one run, then end."""
     terminal = Terminal()
     try:
-        with Listening() as listening:
-            asyncio.run(_serve(listening, terminal))
+        with listening() as found:
+            asyncio.run(_serve(found, terminal))
     finally:
         terminal.close()
 
 
-async def _serve(listening: Listening, terminal: Terminal) -> None:
-    endpoint = listening.endpoint
+async def _serve(found: Listening, terminal: Terminal) -> None:
+    endpoint = found.endpoint
     server = Server(endpoint, terminal.say)
     on_signal_to_end(server.told_to_end)
-    listening.socket.setblocking(False)
+    found.socket.setblocking(False)
     start = asyncio.start_server if endpoint.unix_path is None else asyncio.start_unix_server
-    async with await start(server.serve, sock=listening.socket):
+    async with await start(server.serve, sock=found.socket):
         _announce(endpoint)
         await server.run_until_finished()
 

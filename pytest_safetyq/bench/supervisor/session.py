@@ -33,7 +33,7 @@ class Session:
         who: The client, as others are told who find an instrument in use.
     """
 
-    def __init__(self, rack: Rack, send: Send, who: str = "another process") -> None:
+    def __init__(self, rack: Rack, send: Send, who: str) -> None:
         self._rack = rack
         self._send = send
         self._who = who

@@ -94,6 +94,15 @@ def bounded(function: Callable[[], T], seconds: float = 5.0) -> T:
     return outcome[0]
 
 
+def all_end(threads: list[threading.Thread]) -> None:
+    """Start threads and wait for all of them; fail if one doesn't end."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def write_simulation(path: Path, edit: Edit | None = None) -> Path:
     """Write a fresh simulation with slow, mute and talkative queries; ``edit`` its devices."""
     data = yaml.load(sim_instruments.BENCH_YAML.read_text(encoding="utf-8"), yaml.BaseLoader)

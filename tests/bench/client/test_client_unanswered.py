@@ -161,6 +161,15 @@ def test_a_stopped_supervisor_still_switches_off_when_the_run_ends(frozen: Rig) 
     assert is_gone(frozen.pid)
 
 
+def test_a_stream_ends_with_its_thread(frozen: Rig) -> None:
+    stream = frozen.smu.poll(":OUTP?", every_s=0.01)
+    stream.start()
+    with pytest.raises(LinkLost, match=SILENT):
+        bounded(stream.stop)
+    assert stream._thread is not None
+    assert not stream._thread.is_alive()
+
+
 def test_a_callback_that_waits_where_answers_are_read_is_refused(rig: Rig) -> None:
     """It would wait for what only its own thread can read."""
     raised: list[BaseException] = []

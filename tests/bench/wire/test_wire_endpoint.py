@@ -16,7 +16,7 @@ import pytest
 from pytest_safetyq import SafetyError
 from pytest_safetyq.bench import endpoint as endpoints
 from pytest_safetyq.bench import platform
-from pytest_safetyq.bench.endpoint import Listening
+from pytest_safetyq.bench.endpoint import listening
 from pytest_safetyq.bench.platform import MAX_UNIX_PATH_BYTES, user_directory
 
 
@@ -33,12 +33,9 @@ def _mode(path: Path) -> int:
 
 def test_everything_is_private_to_the_user(runtime: Path) -> None:
     old = os.umask(0)
-    try:
-        listening = Listening()
-    finally:
+    with listening() as found:
         os.umask(old)
-    with listening:
-        endpoint = listening.endpoint
+        endpoint = found.endpoint
         directory = Path(endpoint.directory)
         assert directory.parent == runtime
         assert (_mode(directory.parent), _mode(directory)) == (0o700, 0o700)
@@ -54,7 +51,7 @@ def test_everything_is_private_to_the_user(runtime: Path) -> None:
 
 def test_each_has_a_secret_and_a_directory_of_its_own(runtime: Path) -> None:
     del runtime
-    with Listening() as first, Listening() as second:
+    with listening() as first, listening() as second:
         one, other = first.endpoint, second.endpoint
         assert one.token != other.token
         assert one.directory != other.directory
@@ -110,7 +107,7 @@ def test_a_directory_that_is_open_to_others_is_refused(runtime: Path, mode: int)
     with pytest.raises(PermissionError, match=f"{runtime}.*chmod 700"):
         user_directory()
     with pytest.raises(PermissionError):
-        Listening()
+        listening().__enter__()
 
 
 def test_a_directory_of_another_user_is_refused(
@@ -150,16 +147,16 @@ def test_a_path_that_is_too_long_for_a_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(platform.DIRECTORY_VARIABLE, str(tmp_path / ("d" * MAX_UNIX_PATH_BYTES)))
-    with Listening() as listening:
-        assert listening.endpoint.unix_path is None
-        assert listening.endpoint.port > 0
-        listening.endpoint.connect(1.0).close()
+    with listening() as found:
+        assert found.endpoint.unix_path is None
+        assert found.endpoint.port > 0
+        found.endpoint.connect(1.0).close()
 
 
 def test_it_is_kept_from_being_cleaned_away_as_old(runtime: Path) -> None:
     """As tmpfiles.d(5) has it: what somebody has a lock on isn't old."""
     fcntl = pytest.importorskip("fcntl")
-    with Listening():
+    with listening():
         descriptor = os.open(runtime, os.O_RDONLY)
         try:
             with pytest.raises(BlockingIOError):

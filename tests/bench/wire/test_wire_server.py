@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_safetyq.bench import endpoint as endpoints
-from pytest_safetyq.bench.endpoint import Listening
+from pytest_safetyq.bench.endpoint import listening
 from pytest_safetyq.bench.supervisor import outbox
 from pytest_safetyq.bench.supervisor import server as server_module
 from pytest_safetyq.bench.supervisor.server import Server
@@ -67,10 +67,10 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def running(private: None) -> AsyncIterator[Running]:
     del private
-    with Listening() as listening:
-        listening.socket.setblocking(False)
-        running = Running(listening.endpoint)
-        async with await asyncio.start_unix_server(running.server.serve, sock=listening.socket):
+    with listening() as found:
+        found.socket.setblocking(False)
+        running = Running(found.endpoint)
+        async with await asyncio.start_unix_server(running.server.serve, sock=found.socket):
             yield running
             await running.close()
             running.server.finish()
@@ -197,9 +197,9 @@ async def test_an_unexpected_failure_of_a_conversation_is_the_alarm(
 def test_a_listener_of_either_kind(private: None, monkeypatch: pytest.MonkeyPatch) -> None:
     del private
     monkeypatch.setattr(endpoints, "HAS_UNIX_SOCKETS", False)
-    with Listening() as listening:
-        endpoint = listening.endpoint
+    with listening() as found:
+        endpoint = found.endpoint
         assert endpoint.unix_path is None
-        assert listening.socket.getsockname() == ("127.0.0.1", endpoint.port)
+        assert found.socket.getsockname() == ("127.0.0.1", endpoint.port)
         with endpoint.connect(1.0) as connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
