@@ -21,6 +21,7 @@ class Rack:
     Attributes:
         tripped: Why the bench is tripped, or None. An instrument that is opened while it is
             starts latched.
+        ending: Why the bench is on its way to be closed, or None: it stays latched then.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Rack:
         self._openings_s = 0.0
         self._entering: set[asyncio.Task[EStopReport]] = set()
         self.tripped: str | None = None
+        self.ending: str | None = None
 
     def __getitem__(self, name: str) -> OwnedInstrument:
         try:
@@ -134,7 +136,10 @@ class Rack:
 
         Raises:
             SafeStateUnconfirmed: "off" of some instrument was not read back; all stay latched.
+            SafetyError: The bench is on its way to be closed: nobody would switch it off again.
         """
+        if self.ending is not None:
+            raise SafetyError(f"the bench is not rearmed any more: {self.ending}")
         latches = {name: i.dispatcher.latch for name, i in self._instruments.items()}
         unsafe = [name for name, latch in latches.items() if latch.state is LatchState.TRIPPED]
         if unsafe:

@@ -18,7 +18,7 @@ from pytest_safetyq.bench.supervisor.stream import run_stream
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.errors import LinkLost, Preempted
+from pytest_safetyq.errors import LinkLost, Preempted, SafetyError
 from pytest_safetyq.scheduling import Priority
 
 Send = Callable[[m.Message], None]
@@ -40,6 +40,7 @@ class Session:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._replies: dict[int, Reply] = {}
         self._jobs: dict[int, RemoteJob] = {}
+        self._leaving = False
         self.said_goodbye = False
 
     def take(self, message: m.ToSupervisor) -> None:
@@ -53,6 +54,9 @@ class Session:
                 # Begun here and now: it is carried out even if the client is gone by then.
                 entering = self._rack.begin_safe_state(message.reason, message.submitted_s)
                 self._start(message.id, self._report(message.id, entering))
+            case m.Goodbye():
+                self._leaving = True
+                self._start(message.id, self._answer(message))
             case m.JobTransaction():
                 self._job_transaction(message)
             case m.EndJob():
@@ -159,6 +163,9 @@ class Session:
         return flushed
 
     async def _rearm(self, request: m.Rearm) -> None:
+        if self._leaving:
+            # Another thread of a test: what it switched on, nobody would switch off again.
+            raise SafetyError("the bench is not rearmed any more: the run has said goodbye")
         self._rack.rearm(request.reason)
 
     async def _report(self, request: int, entering: asyncio.Task[EStopReport]) -> None:
