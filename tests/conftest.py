@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import Suite, Witness
+from projects import Suite, Witness, lying_bench
 
 from sim_instruments import WITNESS_VARIABLE
 
@@ -41,3 +41,9 @@ def suite(tmp_path: Path, witness: Witness, runtime_dir: Path) -> Suite:
         "PYTEST_ADDOPTS": "",
     }
     return Suite(directory, environment)
+
+
+@pytest.fixture
+def lying(suite: Suite) -> list[str]:
+    """Options for a bench whose SMU accepts OFF and stays on."""
+    return lying_bench(suite)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from pytest_safetyq.bench.reports import EStopReport, bench_report, unreported
+from pytest_safetyq.bench.supervisor.estop_log import EStopLog
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.bench.supervisor.locks import ResourceLock
 from pytest_safetyq.bench.supervisor.opening import open_instrument, opening_bound_s
@@ -32,6 +33,7 @@ class Rack:
         self._opening = asyncio.Lock()
         self._openings_s = 0.0
         self._entering: set[asyncio.Task[EStopReport]] = set()
+        self.estops = EStopLog()
         self.tripped: str | None = None
         self.ending: str | None = None
 
@@ -129,7 +131,14 @@ class Rack:
             else:
                 log.error("%s: the safe state failed", name, exc_info=outcome)
                 reports.append(unreported(name, reason))
-        return bench_report(reports, reason)
+        report = bench_report(reports, reason)
+        self.estops.add(report)
+        return report
+
+    async def estops_settled(self) -> None:
+        """Wait until every E-stop that was asked for has its report."""
+        if self._entering:
+            await asyncio.wait(set(self._entering))
 
     def rearm(self, reason: str) -> None:
         """Release every latch; nothing is switched on by it.

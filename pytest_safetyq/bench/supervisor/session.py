@@ -41,6 +41,7 @@ class Session:
         self._replies: dict[int, Reply] = {}
         self._jobs: dict[int, RemoteJob] = {}
         self._leaving = False
+        self._estops_taken = 0
         self.said_goodbye = False
 
     def take(self, message: m.ToSupervisor) -> None:
@@ -190,6 +191,11 @@ class Session:
             return self._rack.records
         return list(self._rack[request.instrument].history)
 
+    async def _take_estops(self, request: m.TakeEStops) -> object:
+        await self._rack.estops_settled()
+        reports, self._estops_taken = self._rack.estops.since(self._estops_taken)
+        return reports
+
     async def _begin_test(self, request: m.BeginTest) -> None:
         self._rack.begin_test()
 
@@ -236,6 +242,7 @@ _ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
     m.Rearm: Session._rearm,
     m.State: Session._state,
     m.Records: Session._records,
+    m.TakeEStops: Session._take_estops,
     m.BeginTest: Session._begin_test,
     m.StartStream: Session._stream,
     m.BeginJob: Session._job,
@@ -251,6 +258,7 @@ _BOUNDS: dict[type[m.Message], Callable[[Rack, Any], float]] = {
     m.EStop: lambda rack, _: rack.safe_state_bound_s,
     m.Goodbye: lambda rack, _: rack.safe_state_bound_s,
     m.Records: lambda rack, _: rack.safety_bound_s,
+    m.TakeEStops: lambda rack, _: rack.safe_state_bound_s,
     m.ListResources: lambda *_: SEARCH_TIMEOUT_S,
     m.StartStream: lambda *_: math.inf,
     m.BeginJob: lambda *_: math.inf,
