@@ -1,11 +1,13 @@
 """`TransactionRecord`: its fields, its properties, and that nobody changes it."""
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
 
 from pytest_safetyq import Priority, TransactionRecord
+from pytest_safetyq.scheduling import exceeds_bound
 
 FIELDS: dict[str, Any] = {
     "instrument": "smu",
@@ -49,3 +51,23 @@ def test_what_was_never_dispatched_has_neither() -> None:
 
 def test_what_has_not_finished_has_no_service() -> None:
     assert TransactionRecord(**{**FIELDS, "finished_s": None}).service_s is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "exceeds"),
+    [
+        ({}, False),
+        ({"bound_s": 0.25}, False),
+        ({"bound_s": 0.24}, False),
+        ({"bound_s": 0.1}, True),
+        ({"bound_s": math.inf}, False),
+        ({"bound_s": math.nan}, True),
+        ({"dispatched_s": math.nan}, True),
+        ({"dispatched_s": None}, True),
+    ],
+)
+def test_what_was_not_measured_does_not_pass_for_in_time(
+    changes: dict[str, float | None], exceeds: bool
+) -> None:
+    record = TransactionRecord(**{**FIELDS, **changes})
+    assert exceeds_bound(record, slack_s=0.02) is exceeds
