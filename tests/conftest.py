@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from projects import Suite, Witness, lying_bench
 
 from sim_instruments import WITNESS_VARIABLE
+
+# A busy machine is no fault of an example; what must be in time says so itself.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture
