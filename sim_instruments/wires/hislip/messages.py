@@ -1,0 +1,120 @@
+"""HiSLIP messages to bytes and back (IVI-6.1, 2.3)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sim_instruments.wires.hislip.codes import FatalCode
+
+MAX_PAYLOAD_BYTES = 1024 * 1024
+"""Longest payload that is accepted; a longer one is skipped."""
+
+ABSURD_PAYLOAD_BYTES = 64 * 1024 * 1024
+"""A payload longer than this is not even skipped: the header must be garbage."""
+
+_HEADER = struct.Struct(">2sBBIQ")
+_PROLOGUE = b"HS"
+HEADER_BYTES = _HEADER.size
+
+
+class FatalHislipError(Exception):
+    """The connection cannot go on.
+
+    Args:
+        code: what the client is told.
+        text: the same in words.
+    """
+
+    def __init__(self, code: FatalCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Message(NamedTuple):
+    """One message.
+
+    Attributes:
+        kind: a `MessageType`, or any other number that a client sent.
+        control: the control code.
+        parameter: the message parameter.
+        payload: what follows the header.
+    """
+
+    kind: int
+    control: int = 0
+    parameter: int = 0
+    payload: bytes = b""
+
+    def encode(self) -> bytes:
+        """Give the bytes that go on the wire."""
+        header = _HEADER.pack(
+            _PROLOGUE, self.kind, self.control, self.parameter, len(self.payload)
+        )
+        return header + self.payload
+
+
+class Oversized(NamedTuple):
+    """A message whose payload was too long to be accepted, and is skipped."""
+
+    kind: int
+    payload_bytes: int
+
+
+class MessageReader:
+    """Finds the messages of one connection.
+
+    Args:
+        max_payload_bytes: longest payload accepted.
+        absurd_payload_bytes: longest payload skipped.
+    """
+
+    def __init__(
+        self,
+        max_payload_bytes: int = MAX_PAYLOAD_BYTES,
+        absurd_payload_bytes: int = ABSURD_PAYLOAD_BYTES,
+    ) -> None:
+        self._max_payload_bytes = max_payload_bytes
+        self._absurd_payload_bytes = absurd_payload_bytes
+        self._buffer = bytearray()
+        self._skipping_bytes = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Message | Oversized]:
+        """Take a chunk and give each message that it completes.
+
+        Raises:
+            FatalHislipError: what follows is no message.
+        """
+        self._buffer += chunk
+        while True:
+            self._skip()
+            if len(self._buffer) < HEADER_BYTES:
+                return
+            prologue, kind, control, parameter, length = _HEADER.unpack_from(self._buffer)
+            if prologue != _PROLOGUE:
+                raise FatalHislipError(
+                    FatalCode.POORLY_FORMED_HEADER,
+                    f"a header begins with {_PROLOGUE!r}, not {prologue!r}",
+                )
+            if length > self._absurd_payload_bytes:
+                raise FatalHislipError(
+                    FatalCode.POORLY_FORMED_HEADER,
+                    f"payload of {length} bytes, at most {self._max_payload_bytes}",
+                )
+            if length > self._max_payload_bytes:
+                del self._buffer[:HEADER_BYTES]
+                self._skipping_bytes = length
+                yield Oversized(kind, length)
+                continue
+            end = HEADER_BYTES + length
+            if len(self._buffer) < end:
+                return
+            payload = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
+            del self._buffer[:end]
+            yield Message(kind, control, parameter, payload)
+
+    def _skip(self) -> None:
+        skipped = min(self._skipping_bytes, len(self._buffer))
+        del self._buffer[:skipped]
+        self._skipping_bytes -= skipped
