@@ -1,0 +1,10 @@
+"""The wires there are, by name."""
+
+from __future__ import annotations
+
+from sim_instruments.wires.listener import Wire
+from sim_instruments.wires.raw_socket import SocketListener
+
+WIRES: dict[str, Wire] = {
+    "socket": Wire(SocketListener),
+}
