@@ -6,9 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
-from sim_instruments.faults import Effect, FaultPlan, Happening
+from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Rule
 from sim_instruments.port import Port, Terminators
 from sim_instruments.shared import SharedInstrument
+
+_NETWORK = ["socket", "hislip", "vxi11", "prologix"]
+_WIRES_NEEDED: dict[Kind, list[str]] = {
+    "drop": _NETWORK,
+    "reset": _NETWORK,
+    "unplug": ["serial"],
+    "sticky_lock": ["hislip", "vxi11"],
+}
 
 
 class Refused(Exception):  # noqa: N818 - said of the client
@@ -18,11 +26,11 @@ class Refused(Exception):  # noqa: N818 - said of the client
 class Connection(Protocol):
     """A client's connection as far as faults strike it; `Stream` is one."""
 
-    def drop(self) -> None:
-        """End it in good order (FIN)."""
+    def drop(self) -> bool:
+        """End it in good order (FIN); return whether there was anything to end."""
 
-    def reset(self) -> None:
-        """End it at once (RST)."""
+    def reset(self) -> bool:
+        """End it at once (RST); return whether there was anything to end."""
 
     def reconsider(self) -> None:
         """Look anew at `frozen` and `stalled` of the places it leads to."""
@@ -70,7 +78,10 @@ class Place:
         """Whether nothing is read from its clients, and nothing sent to them."""
         self.stalled = False
         """Whether nothing is sent to its clients; what they send is executed."""
+        self.wires: set[str] = set()
+        """The names of the wires that it is on."""
         self.cables: list[Pluggable] = []
+        """Those that `unplug` pulls out."""
         self._terminators = terminators
         self._connections: list[Connection] = []
         self._ports: list[Port] = []
@@ -134,26 +145,36 @@ class Place:
         """Let go of a connection that has ended."""
         self._connections.remove(connection)
 
-    def happen(self, happening: Happening, seconds: float | None = None) -> None:
+    def add_fault(self, rule: Rule) -> None:
+        """Put a fault in force.
+
+        Raises:
+            ValueError: it could never strike on the wires that this instrument is on.
+        """
+        self._check_wires(rule.kind)
+        self.faults.add(rule)
+
+    def happen(self, happening: Happening, seconds: float | None = None) -> int:
         """Let something befall the instrument and all who are connected, at once.
 
         Args:
             happening: what.
             seconds: until it is over, `None` for until `lift`; `drop` and `reset` are momentary.
 
+        Returns:
+            How many connections `drop` or `reset` ended; 0 for the others.
+
         Raises:
-            ValueError: it has no cable to unplug.
+            ValueError: it cannot befall anybody on the wires that this instrument is on.
         """
-        if happening == "unplug" and not self.cables:
-            raise ValueError(f"{self.name} has no serial wire to unplug")
+        self._check_wires(happening)
         if happening in ("drop", "reset"):
-            for connection in list(self._connections):
-                _end(connection, happening)
-            return
+            return sum(_end(connection, happening) for connection in list(self._connections))
         self._set(happening, True)
         if seconds is not None:
             loop = asyncio.get_running_loop()
             self._ends[happening] = loop.call_later(seconds, self._set, happening, False)
+        return 0
 
     def lift(self) -> None:
         """End every stall and freeze, and put every cable back."""
@@ -164,10 +185,14 @@ class Place:
     def _befall(self, effect: Effect, connection: Connection | None) -> None:
         for happening, seconds in effect.happenings:
             if happening not in ("drop", "reset"):
-                if happening != "unplug" or self.cables:
-                    self.happen(happening, seconds)
+                self.happen(happening, seconds)
             elif connection is not None:
                 _end(connection, happening)
+
+    def _check_wires(self, kind: Kind) -> None:
+        needed = _WIRES_NEEDED.get(kind)
+        if needed is not None and self.wires.isdisjoint(needed):
+            raise ValueError(f"{kind} needs {self.name} on one of the wires: {', '.join(needed)}")
 
     def _set(self, happening: Happening, on: bool) -> None:
         end = self._ends.pop(happening, None)
@@ -185,5 +210,5 @@ class Place:
             connection.reconsider()
 
 
-def _end(connection: Connection, happening: Happening) -> None:
-    connection.drop() if happening == "drop" else connection.reset()
+def _end(connection: Connection, happening: Happening) -> bool:
+    return connection.drop() if happening == "drop" else connection.reset()

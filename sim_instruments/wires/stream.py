@@ -109,16 +109,18 @@ class Stream(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def drop(self) -> None:
+    def drop(self) -> bool:
         """End the connection in good order, whatever the client waits for."""
         self.close()
+        return True
 
-    def reset(self) -> None:
+    def reset(self) -> bool:
         """End the connection at once, so that the client gets a reset (RST)."""
         if self._transport is not None:
             connection = self._transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
             self._transport.abort()
+        return True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
