@@ -17,7 +17,9 @@ from pyvisa_sim.devices import Device, Devices
 
 from sim_instruments import bench_file
 from sim_instruments.model.instrument import Instrument
-from sim_instruments.port import Port
+from sim_instruments.model_device import ModelDevice
+from sim_instruments.port import Port, Terminators
+from sim_instruments.shared import SharedInstrument
 from sim_instruments.witness import Witness, witness_from_environment
 
 # A session reads byte by byte: what `read` gives for each value, before and at the end of a reply.
@@ -46,13 +48,10 @@ class ScpiDevice(Device):  # type: ignore[misc] # pyvisa-sim ships no types
     @cached_property
     def port(self) -> Port:
         """The connection behind the device; it exists once the device has a resource name."""
-        return Port(
-            self._instrument,
-            self.resource_name,
-            self._query_eom,
-            self._response_eom,
-            witness=self._witness,
+        shared = SharedInstrument(
+            ModelDevice(self._instrument), self.resource_name, witness=self._witness
         )
+        return Port(shared, Terminators(self._query_eom, self._response_eom), wire="sim")
 
     def write(self, data: bytes) -> None:
         """Take bytes from a session."""
@@ -67,10 +66,10 @@ class ScpiDevice(Device):  # type: ignore[misc] # pyvisa-sim ships no types
         if self._unread:
             return self._unread.pop()
         reply = self.port.take()
-        if not reply:
+        if reply is None or not reply.payload:
             return b"", False
-        self._unread = [_WITHIN[value] for value in reversed(reply)]
-        self._unread[0] = _LAST[reply[-1]]
+        self._unread = [_WITHIN[value] for value in reversed(reply.payload)]
+        self._unread[0] = _LAST[reply.payload[-1]]
         return self._unread.pop()
 
 
