@@ -45,7 +45,7 @@ class Port:
     Args:
         instrument: what executes the messages.
         terminators: what ends a message and a reply.
-        keeps_unread: the manner.
+        keeps_unread: the manner, which may change while it is open.
         wire: the name of the wire, for the witness.
         client: who it is, for the witness.
         faults: what goes wrong with which message, `None` for nothing.
@@ -66,7 +66,7 @@ class Port:
     ) -> None:
         self._instrument = instrument
         self._terminators = terminators
-        self._keeps_unread = keeps_unread
+        self.keeps_unread = keeps_unread
         self._wire = wire
         self._client = client
         self._faults = faults
@@ -135,7 +135,7 @@ class Port:
             closed(self)
 
     def _execute(self, message: bytes) -> None:
-        if self._replies and not self._keeps_unread:
+        if self._replies and not self.keeps_unread:
             self._replies.clear()
             self._instrument.device.interrupted()
         effect = UNHARMED if self._faults is None else self._faults.decide(message)

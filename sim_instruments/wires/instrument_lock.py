@@ -85,11 +85,13 @@ class InstrumentLock:
         """
         self._waiting.append(attempt)
 
-        def give_up() -> None:
-            if attempt in self._waiting:
-                self._waiting.remove(attempt)
+        return lambda: self._stop_waiting(attempt)
 
-        return give_up
+    def _stop_waiting(self, attempt: Callable[[], bool]) -> None:
+        if attempt in self._waiting:
+            self._waiting.remove(attempt)
 
     def _try_waiting(self) -> None:
-        self._waiting = [attempt for attempt in self._waiting if not attempt()]
+        for attempt in list(self._waiting):
+            if attempt():
+                self._stop_waiting(attempt)

@@ -9,6 +9,7 @@ from typing import Protocol
 from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Rule
 from sim_instruments.port import Port, Terminators
 from sim_instruments.shared import SharedInstrument
+from sim_instruments.wires.instrument_lock import InstrumentLock
 
 _NETWORK = ["socket", "hislip", "vxi11", "prologix"]
 _WIRES_NEEDED: dict[Kind, list[str]] = {
@@ -74,6 +75,8 @@ class Place:
         self.address = address
         self.instrument = instrument
         self.faults = faults
+        self.lock = InstrumentLock()
+        """Held by clients of those wires that have locks."""
         self.frozen = False
         """Whether nothing is read from its clients, and nothing sent to them."""
         self.stalled = False

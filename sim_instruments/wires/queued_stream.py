@@ -10,12 +10,14 @@ from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.wires.place import Place
 from sim_instruments.wires.stream import Stream
 
-WAITING_LIMIT_BYTES = 64 * 1024
-"""What may wait to be sent before the client's further bytes are left unread."""
+BACKLOG_LIMIT_BYTES = 1024 * 1024
 
 
 class QueuedStream(Stream):
     """A stream that takes frames without making the caller wait.
+
+    Once more than `BACKLOG_LIMIT_BYTES` wait, to be sent or to be executed, the client's further
+    bytes are left unread.
 
     Args:
         places: the instruments that it leads to.
@@ -23,38 +25,39 @@ class QueuedStream(Stream):
 
     def __init__(self, places: Sequence[Place]) -> None:
         super().__init__(places)
-        self._waiting: deque[tuple[bytes, Effect]] = deque()
-        self._waiting_bytes = 0
+        self._unsent: deque[tuple[bytes, Effect]] = deque()
+        self._backlog_bytes = 0
         self._sender: asyncio.Task[None] | None = None
 
     def push(self, frame: bytes, effect: Effect = UNHARMED) -> None:
         """Send a frame after those before it, as soon as the faults and the client allow."""
         if self._sender is None and self.send_now(frame, effect):
             return
-        self._waiting.append((frame, effect))
-        self._count(len(frame))
+        self._unsent.append((frame, effect))
+        self.add_to_backlog(len(frame))
         if self._sender is None:
-            self._sender = asyncio.get_running_loop().create_task(self._send_waiting())
+            self._sender = asyncio.get_running_loop().create_task(self._send_all())
 
     def drop_unsent(self) -> None:
         """Forget the frames of which nothing has been sent."""
-        self._waiting.clear()
-        self._count(-self._waiting_bytes)
+        self.add_to_backlog(-sum(len(frame) for frame, _effect in self._unsent))
+        self._unsent.clear()
 
-    async def _send_waiting(self) -> None:
+    def add_to_backlog(self, waiting_bytes: int) -> None:
+        """Count what waits; negative when it waits no longer."""
+        was_full = self._backlog_bytes > BACKLOG_LIMIT_BYTES
+        self._backlog_bytes += waiting_bytes
+        is_full = self._backlog_bytes > BACKLOG_LIMIT_BYTES
+        if is_full != was_full:
+            self.hold_reading(is_full)
+
+    async def _send_all(self) -> None:
         try:
-            while self._waiting:
-                frame, effect = self._waiting.popleft()
-                self._count(-len(frame))
+            while self._unsent:
+                frame, effect = self._unsent.popleft()
+                self.add_to_backlog(-len(frame))
                 await self.send(frame, effect)
         except ConnectionError:
             self.drop_unsent()
         finally:
             self._sender = None
-
-    def _count(self, added_bytes: int) -> None:
-        was_over = self._waiting_bytes > WAITING_LIMIT_BYTES
-        self._waiting_bytes += added_bytes
-        is_over = self._waiting_bytes > WAITING_LIMIT_BYTES
-        if is_over != was_over:
-            self.hold_reading(is_over)

@@ -7,9 +7,6 @@ from enum import IntEnum, IntFlag
 NEWEST_VERSION = 0x0200
 """Major and minor version in a byte each."""
 
-FIRST_MESSAGE_ID = 0xFFFF_FF00
-MESSAGE_ID_STEP = 2
-
 
 class MessageType(IntEnum):
     """Messages that are sent or understood; those of encryption and authentication are not."""

@@ -6,13 +6,15 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sim_instruments.wires.hislip.codes import FatalCode
+from sim_instruments.wires.hislip.codes import ErrorCode, FatalCode, MessageType
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
 """Longest payload that is accepted; a longer one is skipped."""
 
 ABSURD_PAYLOAD_BYTES = 64 * 1024 * 1024
-"""A payload longer than this is not even skipped: the header must be garbage."""
+"""A payload longer than this is not even skipped: the header must be wrong."""
+
+_LEAST_PAYLOAD_BYTES = 64
 
 _HEADER = struct.Struct(">2sBBIQ")
 _PROLOGUE = b"HS"
@@ -49,9 +51,7 @@ class Message(NamedTuple):
 
     def encode(self) -> bytes:
         """Give the bytes that go on the wire."""
-        header = _HEADER.pack(
-            _PROLOGUE, self.kind, self.control, self.parameter, len(self.payload)
-        )
+        header = _HEADER.pack(_PROLOGUE, self.kind, self.control, self.parameter, len(self.payload))
         return header + self.payload
 
 
@@ -118,3 +118,27 @@ class MessageReader:
         skipped = min(self._skipping_bytes, len(self._buffer))
         del self._buffer[:skipped]
         self._skipping_bytes -= skipped
+
+
+def error(code: ErrorCode, text: str) -> bytes:
+    """Encode an error after which the connection goes on."""
+    return Message(MessageType.ERROR, code, 0, text.encode()).encode()
+
+
+def fatal_error(problem: FatalHislipError) -> bytes:
+    """Encode an error after which the connection is closed."""
+    return Message(MessageType.FATAL_ERROR, problem.code, 0, str(problem).encode()).encode()
+
+
+def split_reply(reply: bytes, largest_message_bytes: int | None) -> list[bytes]:
+    """Give the payloads in which a reply is sent.
+
+    Args:
+        reply: the reply, not empty.
+        largest_message_bytes: longest message, header included, that the client accepts; `None`
+            when it did not say. An absurdly small one is not obeyed.
+    """
+    if largest_message_bytes is None:
+        return [reply]
+    size = max(largest_message_bytes - HEADER_BYTES, _LEAST_PAYLOAD_BYTES)
+    return [reply[start : start + size] for start in range(0, len(reply), size)]

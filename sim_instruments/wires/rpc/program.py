@@ -40,18 +40,23 @@ class Program:
 
     async def run(self, call: Call) -> bytes:
         """Run a call and give the reply message, whatever the call asks for."""
+        refusal = self._refuse(call)
+        if refusal is not None:
+            return refusal
+        if call.procedure == NULL_PROCEDURE:
+            return reply_success(call.xid, b"")
+        try:
+            return reply_success(call.xid, await self.procedures[call.procedure](call.arguments))
+        except GarbageArguments:
+            return reply_garbage_arguments(call.xid)
+
+    def _refuse(self, call: Call) -> bytes | None:
         if call.rpc_version != RPC_VERSION:
             return reply_rpc_mismatch(call.xid)
         if call.program != self.number:
             return reply_program_unavailable(call.xid)
         if call.version != self.version:
             return reply_program_mismatch(call.xid, self.version)
-        if call.procedure == NULL_PROCEDURE:
-            return reply_success(call.xid, b"")
-        procedure = self.procedures.get(call.procedure)
-        if procedure is None:
+        if call.procedure != NULL_PROCEDURE and call.procedure not in self.procedures:
             return reply_procedure_unavailable(call.xid)
-        try:
-            return reply_success(call.xid, await procedure(call.arguments))
-        except GarbageArguments:
-            return reply_garbage_arguments(call.xid)
+        return None

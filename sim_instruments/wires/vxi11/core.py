@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Awaitable, Callable
-from itertools import count
 
 from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.port import Port, Reply
@@ -23,6 +22,8 @@ from sim_instruments.wires.vxi11.codes import (
     Reason,
 )
 from sim_instruments.wires.vxi11.link import Link
+from sim_instruments.wires.vxi11.links import Links
+from sim_instruments.wires.vxi11.reading import split_reply
 
 DEVICE_NAME = "inst0"
 _INT = struct.Struct(">i")
@@ -31,35 +32,7 @@ _NO_ERROR = _INT.pack(ErrorCode.NO_ERROR)
 _Handler = Callable[[XdrReader], Awaitable[bytes]]
 
 
-class Links:
-    """The links to one instrument, from all its clients."""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-        self._links: dict[int, Link] = {}
-
-    def add(self, port: Port, lock: InstrumentLock) -> Link:
-        """Make a link with a number that no link had before."""
-        link = Link(next(self._numbers), port, lock)
-        self._links[link.number] = link
-        return link
-
-    def remove(self, link: Link) -> None:
-        """Forget a link."""
-        del self._links[link.number]
-
-    def find(self, number: int) -> Link:
-        """Give the link with this number.
-
-        Raises:
-            DeviceError: INVALID_LINK.
-        """
-        if number not in self._links:
-            raise DeviceError(ErrorCode.INVALID_LINK)
-        return self._links[number]
-
-
-class CoreChannel:
+class Core:
     """The procedures that one connection can call.
 
     Args:
@@ -82,12 +55,19 @@ class CoreChannel:
         self._open_port = open_port
         self._own: dict[int, Link] = {}
         self._effect = UNHARMED
+        self._is_over = False
         self.program = Program(CORE_PROGRAM, VERSION, self._procedures())
 
     def take_effect(self) -> Effect:
         """Give which faults strike the reply to the last call."""
         effect, self._effect = self._effect, UNHARMED
         return effect
+
+    def hang_up(self) -> None:
+        """Let no call of this connection wait any longer, as the client is gone."""
+        self._is_over = True
+        for link in self._own.values():
+            link.hang_up()
 
     def close(self, lock_outlives_its_client: Callable[[], bool]) -> None:
         """End every link, as the client is gone.
@@ -127,6 +107,8 @@ class CoreChannel:
         except Refused:
             raise DeviceError(ErrorCode.OUT_OF_RESOURCES) from None
         self._own[link.number] = link
+        if self._is_over:
+            link.hang_up()
         if wanted.lock_device:
             try:
                 await link.lock(Flag.WAIT_LOCK, wanted.lock_timeout_s)
@@ -161,8 +143,9 @@ class CoreChannel:
         return struct.pack(">I", link.port.status_byte())
 
     async def _trigger(self, xdr: XdrReader) -> bytes:
+        # The same as the interface's trigger message (IEEE 488.2, 10.37).
         link = await self._operate(xdr)
-        link.port.trigger()
+        link.port.write(b"*TRG", end=True)
         return b""
 
     async def _clear(self, xdr: XdrReader) -> bytes:
@@ -208,31 +191,6 @@ class CoreChannel:
         del self._own[link.number]
         self._links.remove(link)
         link.close(keep_lock=keep_lock)
-
-
-def split_reply(
-    reply: bytes, request_bytes: int, term_char: int | None
-) -> tuple[bytes, Reason]:
-    """Give what one read takes of a reply, and why it ends there (VXI-11 rev. 1.0, B.6.4).
-
-    Args:
-        reply: what is left of the reply.
-        request_bytes: greatest length.
-        term_char: byte that ends the part, `None` if none does.
-    """
-    end = request_bytes
-    reason = Reason(0)
-    if term_char is not None:
-        found = reply.find(term_char, 0, request_bytes)
-        if found >= 0:
-            end = found + 1
-            reason |= Reason.TERM_CHAR
-    data = reply[:end]
-    if len(data) == request_bytes:
-        reason |= Reason.REQUEST_COUNT
-    if len(data) == len(reply):
-        reason |= Reason.END
-    return data, reason
 
 
 def _answer(handler: _Handler, after_error: bytes = b"") -> Procedure:

@@ -25,6 +25,7 @@ class Link:
         self._lock = lock
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[None] | None = None
+        self._is_over = False
 
     @property
     def holds_lock(self) -> bool:
@@ -81,6 +82,11 @@ class Link:
         """End the call of this link that waits, if one does (VXI-11 rev. 1.0, B.6.13)."""
         self._fail(ErrorCode.ABORT)
 
+    def hang_up(self) -> None:
+        """Let no call wait any longer, neither this one nor those to come."""
+        self._is_over = True
+        self.abort()
+
     def close(self, *, keep_lock: bool = False) -> None:
         """End the link."""
         self.port.close()
@@ -122,6 +128,8 @@ class Link:
     async def _await(
         self, waiting: asyncio.Future[None], timeout_s: float, error: ErrorCode
     ) -> None:
+        if self._is_over:
+            raise DeviceError(ErrorCode.ABORT)
         self._waiting = waiting
         timer = self._loop.call_later(timeout_s, self._fail, error)
         try:
