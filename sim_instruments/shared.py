@@ -47,11 +47,13 @@ class SharedInstrument:
         self.name = name
         self.clock = clock
         self._witness = witness
+        self.used_s = clock()
+        """When the last message came, in monotonic seconds."""
         self._busy_until_s = 0.0
 
     def execute(self, message: bytes, *, reply_waiting: bool, wire: str, client: str) -> Executed:
         """Execute a message without terminator, and have it witnessed."""
-        now_s = self.clock()
+        self.used_s = now_s = self.clock()
         answer = self.device.execute(message, reply_waiting=reply_waiting, now_s=now_s)
         if answer.takes_s:
             self._busy_until_s = max(self._busy_until_s, now_s) + answer.takes_s
@@ -65,5 +67,5 @@ class SharedInstrument:
                 client=client,
                 lost=answer.lost,
             )
-        reply = None if answer.reply is None else answer.reply.encode()
+        reply = None if answer.reply is None else answer.reply.encode("utf-8", "surrogateescape")
         return Executed(reply, max(self._busy_until_s, now_s))

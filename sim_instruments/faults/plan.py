@@ -53,6 +53,10 @@ class FaultPlan:
         """Lift every rule."""
         self._standing.clear()
 
+    def seed(self, seed: str) -> None:
+        """Begin chance anew."""
+        self._generator.seed(seed)
+
     def decide(self, message: bytes) -> Effect:
         """Decide what strikes a program message; count it."""
         if not self._standing:

@@ -33,6 +33,9 @@ class Connection(Protocol):
     def reset(self) -> bool:
         """End it at once (RST); return whether there was anything to end."""
 
+    def close(self) -> None:
+        """End it as the server ends."""
+
     def reconsider(self) -> None:
         """Look anew at `frozen` and `stalled` of the places it leads to."""
 
@@ -89,6 +92,11 @@ class Place:
         self._connections: list[Connection] = []
         self._ports: list[Port] = []
         self._ends: dict[Happening, asyncio.TimerHandle] = {}
+
+    @property
+    def clients(self) -> int:
+        """How many clients it serves, of those that it takes a number of."""
+        return len(self._ports)
 
     @property
     def has_clients(self) -> bool:
@@ -184,6 +192,11 @@ class Place:
         self._set("frozen", False)
         self._set("stall", False)
         self._set("unplug", False)
+
+    def end(self) -> None:
+        """End every connection, as the server ends."""
+        for connection in list(self._connections):
+            connection.close()
 
     def _befall(self, effect: Effect, connection: Connection | None) -> None:
         for happening, seconds in effect.happenings:

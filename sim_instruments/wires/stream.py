@@ -43,7 +43,7 @@ class Stream(asyncio.Protocol):
     @property
     def is_client(self) -> bool:
         """Whether there is certainly somebody at the other end; a frozen stream cannot tell."""
-        return not self._is_frozen
+        return not self._is_frozen and not self.ended.is_set()
 
     def opened(self) -> None:
         """Called once the connection is there."""
