@@ -35,17 +35,19 @@ class Happen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
 
 class Lift(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="lift"):
-    """End whatever befell an instrument, and lift its faults; of all when none is named."""
+    """End what befell an instrument, or all of them; everything and its faults if not told what."""
 
     instrument: str | None = None
+    what: Happening | None = None
 
     def carry_out(self, bench: Bench) -> Any:
         """Do it."""
         names = bench.places if self.instrument is None else [self.instrument]
         for name in names:
             place = bench.place(name)
-            place.faults.clear()
-            place.lift()
+            if self.what is None:
+                place.faults.clear()
+            place.lift(self.what)
 
 
 class Seed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="seed"):

@@ -187,11 +187,12 @@ class Place:
             self._ends[happening] = loop.call_later(seconds, self._set, happening, False)
         return 0
 
-    def lift(self) -> None:
-        """End every stall and freeze, and put every cable back."""
-        self._set("frozen", False)
-        self._set("stall", False)
-        self._set("unplug", False)
+    def lift(self, happening: Happening | None = None) -> None:
+        """End a stall or a freeze, or put every cable back; all of these when not told which."""
+        lasting: tuple[Happening, ...] = ("frozen", "stall", "unplug")
+        for each in lasting:
+            if happening in (None, each):
+                self._set(each, False)
 
     def end(self) -> None:
         """End every connection, as the server ends."""
