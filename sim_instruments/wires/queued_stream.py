@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.wires.place import Place
 from sim_instruments.wires.stream import Stream
 
-BACKLOG_LIMIT_BYTES = 1024 * 1024
+LIMIT_BYTES = 1024 * 1024
 
 
 class QueuedStream(Stream):
     """A stream that takes frames without making the caller wait.
 
-    Once more than `BACKLOG_LIMIT_BYTES` wait, to be sent or to be executed, the client's further
-    bytes are left unread.
+    Once more than `LIMIT_BYTES` wait to be sent, nothing more is executed for this client; and
+    once more than that waits to be executed, nothing more is read from it.
 
     Args:
         places: the instruments that it leads to.
@@ -25,39 +25,91 @@ class QueuedStream(Stream):
 
     def __init__(self, places: Sequence[Place]) -> None:
         super().__init__(places)
+        self.uncongested = asyncio.Event()
+        """Whether what waits to be sent leaves room for more."""
+        self.uncongested.set()
         self._unsent: deque[tuple[bytes, Effect]] = deque()
-        self._backlog_bytes = 0
+        self._unsent_bytes = 0
+        self._held_bytes = 0
+        self._steps: deque[tuple[int, Iterator[None]]] = deque()
+        self._is_executing = False
         self._sender: asyncio.Task[None] | None = None
+
+    def execute(self, chunk: bytes) -> Iterator[None]:
+        """Execute the bytes that have come, one message or line at each step."""
+        raise NotImplementedError
+
+    def is_blocked(self) -> bool:
+        """Whether the next message must wait; whoever blocks it calls `resume` when it is over."""
+        return False
+
+    def received(self, chunk: bytes) -> None:
+        """Execute the bytes that have come, as far as there is room for the answers."""
+        self._steps.append((len(chunk), self.execute(chunk)))
+        self.hold(len(chunk))
+        self._execute_steps()
 
     def push(self, frame: bytes, effect: Effect = UNHARMED) -> None:
         """Send a frame after those before it, as soon as the faults and the client allow."""
         if self._sender is None and self.send_now(frame, effect):
             return
         self._unsent.append((frame, effect))
-        self.add_to_backlog(len(frame))
+        self._count_unsent(len(frame))
         if self._sender is None:
             self._sender = asyncio.get_running_loop().create_task(self._send_all())
 
     def drop_unsent(self) -> None:
         """Forget the frames of which nothing has been sent."""
-        self.add_to_backlog(-sum(len(frame) for frame, _effect in self._unsent))
+        self._count_unsent(-sum(len(frame) for frame, _effect in self._unsent))
         self._unsent.clear()
 
-    def add_to_backlog(self, waiting_bytes: int) -> None:
-        """Count what waits; negative when it waits no longer."""
-        was_full = self._backlog_bytes > BACKLOG_LIMIT_BYTES
-        self._backlog_bytes += waiting_bytes
-        is_full = self._backlog_bytes > BACKLOG_LIMIT_BYTES
-        if is_full != was_full:
-            self.hold_reading(is_full)
+    def hold(self, held_bytes: int) -> None:
+        """Count what waits to be executed; negative when it waits no longer."""
+        self._held_bytes += held_bytes
+        self._reconsider_reading()
+
+    def resume(self) -> None:
+        """Go on with what has come, soon, as what `is_blocked` waited for has happened."""
+        asyncio.get_running_loop().call_soon(self._execute_steps)
 
     async def _send_all(self) -> None:
         try:
             while self._unsent:
-                frame, effect = self._unsent.popleft()
-                self.add_to_backlog(-len(frame))
-                await self.send(frame, effect)
+                await self._send_one(*self._unsent.popleft())
         except ConnectionError:
             self.drop_unsent()
         finally:
             self._sender = None
+
+    async def _send_one(self, frame: bytes, effect: Effect) -> None:
+        try:
+            await self.send(frame, effect)
+        finally:
+            self._count_unsent(-len(frame))
+
+    def _execute_steps(self) -> None:
+        if self._is_executing:
+            return
+        self._is_executing = True
+        try:
+            while self._steps and self.uncongested.is_set() and not self.is_blocked():
+                chunk_bytes, steps = self._steps[0]
+                if next(steps, self) is self:
+                    self._steps.popleft()
+                    self.hold(-chunk_bytes)
+        finally:
+            self._is_executing = False
+
+    def _count_unsent(self, added_bytes: int) -> None:
+        self._unsent_bytes += added_bytes
+        if self._unsent_bytes > LIMIT_BYTES:
+            self.uncongested.clear()
+        elif not self.uncongested.is_set():
+            self.uncongested.set()
+            self.resume()
+        self._reconsider_reading()
+
+    def _reconsider_reading(self) -> None:
+        must_hold = self._held_bytes > LIMIT_BYTES or not self.uncongested.is_set()
+        if must_hold != self._is_full:
+            self.hold_reading(must_hold)

@@ -52,7 +52,7 @@ class RpcStream(QueuedStream):
         try:
             for record in self._reader.feed(chunk):
                 self._records.append(record)
-                self.add_to_backlog(len(record))
+                self.hold(len(record))
         except RpcError:
             self._finish()
         if self._records and self._caller is None:
@@ -78,9 +78,10 @@ class RpcStream(QueuedStream):
         try:
             while self._records:
                 record = self._records.popleft()
-                self.add_to_backlog(-len(record))
+                self.hold(-len(record))
                 reply = await program.run(parse_call(record))
                 self.push(mark_record(reply), self.take_effect())
+                await self.uncongested.wait()
         except RpcError:
             self._records.clear()
             self._is_over = True

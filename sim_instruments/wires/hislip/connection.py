@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sim_instruments.port import Port
 from sim_instruments.wires.hislip.codes import (
@@ -43,19 +43,28 @@ class Connection(QueuedStream):
         self._reader = MessageReader()
         self._receive: Callable[[Message], None] = self._initialize
         self._pair: ChannelPair | None = None
+        self._is_sync = False
+        self._is_over = False
 
-    def received(self, chunk: bytes) -> None:
-        """Take the messages that have come; after a fatal error there are no more."""
+    def execute(self, chunk: bytes) -> Iterator[None]:
+        """Take one message after the other; after a fatal error there are no more."""
         try:
             for message in self._reader.feed(chunk):
+                if self._has_ended():
+                    return
                 if isinstance(message, Oversized):
                     text = f"message with {message.payload_bytes} bytes of payload"
                     self.push(error(ErrorCode.MESSAGE_TOO_LARGE, text))
                 else:
                     self._receive(message)
+                yield
         except FatalHislipError as problem:
             self.push(fatal_error(problem))
             self._end()
+
+    def is_blocked(self) -> bool:
+        """Whether somebody's lock holds this channel up."""
+        return self._is_sync and self._pair is not None and self._pair.is_locked_out()
 
     def finished(self) -> None:
         """End the session."""
@@ -85,6 +94,7 @@ class Connection(QueuedStream):
             )
         self._pair = self._sessions.add(self._open_port, self)
         self._receive = self._pair.receive_sync
+        self._is_sync = True
         version = min(message.parameter >> 16, NEWEST_VERSION)
         parameter = version << 16 | self._pair.number
         self.push(Message(MessageType.INITIALIZE_RESPONSE, 0, parameter).encode())
@@ -104,7 +114,11 @@ class Connection(QueuedStream):
         except Refused as refusal:
             raise FatalHislipError(FatalCode.TOO_MANY_CLIENTS, str(refusal)) from None
 
+    def _has_ended(self) -> bool:
+        return self._is_over or (self._pair is not None and self._pair.is_over)
+
     def _end(self) -> None:
+        self._is_over = True
         if self._pair is not None:
             self._sessions.end(self._pair)
         self.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -24,8 +23,8 @@ class Outlet(Protocol):
     def drop_unsent(self) -> None:
         """Forget the frames of which nothing has been sent."""
 
-    def add_to_backlog(self, waiting_bytes: int) -> None:
-        """Count what waits to be executed; negative when it waits no longer."""
+    def resume(self) -> None:
+        """Go on with messages that waited for the lock."""
 
 
 class Session:
@@ -55,7 +54,6 @@ class Session:
         self._is_inside_message = False
         self._is_unread = False
         self._alarm: asyncio.TimerHandle | None = None
-        self._locked_out: deque[Message] = deque()
         self._give_up_lock: Callable[[], None] | None = None
 
     def receive(self, message: Message) -> None:
@@ -63,11 +61,22 @@ class Session:
         match message.kind:
             case MessageType.DATA | MessageType.DATA_END | MessageType.TRIGGER:
                 if not self._is_clearing:
-                    self._execute_in_order(message)
+                    self._execute(message)
             case MessageType.DEVICE_CLEAR_COMPLETE:
                 self._complete_clear(message)
             case kind:
                 self._sync.push(error(ErrorCode.UNRECOGNIZED_MESSAGE_TYPE, f"type {kind}"))
+
+    def is_locked_out(self) -> bool:
+        """Whether the next message on the synchronous channel must wait for somebody's lock.
+
+        Those that a device clear abandons need not.
+        """
+        if self._is_clearing or not self._place.lock.shuts_out(self):
+            return False
+        if self._give_up_lock is None:
+            self._give_up_lock = self._place.lock.wait(self._resume_if_unlocked)
+        return True
 
     def status_byte(self, *, rmt_delivered: bool) -> int:
         """Give the status byte (IVI-6.1, 6.14).
@@ -93,16 +102,29 @@ class Session:
         self._is_unread = False
         self._port.clear()
         self._sync.drop_unsent()
-        self._forget_locked_out()
+        self._stop_waiting_for_lock()
+        self._sync.resume()
         self.ids.restart()
         return self._features()
 
     def close(self) -> None:
         """Let go of the instrument."""
-        self._forget_locked_out()
+        self._stop_waiting_for_lock()
         if self._alarm is not None:
             self._alarm.cancel()
         self._port.close()
+
+    def _resume_if_unlocked(self) -> bool:
+        if self._place.lock.shuts_out(self):
+            return False
+        self._give_up_lock = None
+        self._sync.resume()
+        return True
+
+    def _stop_waiting_for_lock(self) -> None:
+        if self._give_up_lock is not None:
+            self._give_up_lock()
+            self._give_up_lock = None
 
     def _complete_clear(self, message: Message) -> None:
         if not self._is_clearing:
@@ -116,35 +138,6 @@ class Session:
 
     def _features(self) -> int:
         return int(Control.OVERLAPPED) if self._is_overlapped else 0
-
-    def _execute_in_order(self, message: Message) -> None:
-        if not self._locked_out:
-            if not self._place.lock.shuts_out(self):
-                self._execute(message)
-                return
-            self._give_up_lock = self._place.lock.wait(self._resume_if_unlocked)
-        self._locked_out.append(message)
-        self._sync.add_to_backlog(len(message.payload))
-
-    def _resume_if_unlocked(self) -> bool:
-        if self._place.lock.shuts_out(self):
-            return False
-        # Not from here, as whoever released the lock is still at it.
-        self._loop.call_soon(self._execute_locked_out)
-        return True
-
-    def _execute_locked_out(self) -> None:
-        waiting = list(self._locked_out)
-        self._forget_locked_out()
-        for message in waiting:
-            self._execute_in_order(message)
-
-    def _forget_locked_out(self) -> None:
-        if self._give_up_lock is not None:
-            self._give_up_lock()
-            self._give_up_lock = None
-        self._sync.add_to_backlog(-sum(len(message.payload) for message in self._locked_out))
-        self._locked_out.clear()
 
     def _execute(self, message: Message) -> None:
         if not self._is_inside_message:

@@ -34,7 +34,7 @@ class ChannelPair:
         self._session = Session(place, port, sync, self._tell_interrupted)
         self._lock = SessionLock(place.lock, self._session)
         self._requests = Requests(self._session, self._lock, self._send_async)
-        self._is_over = False
+        self.is_over = False
 
     def attach(self, channel: QueuedStream) -> None:
         """Make a connection the asynchronous channel.
@@ -61,15 +61,19 @@ class ChannelPair:
             )
         self._session.receive(message)
 
+    def is_locked_out(self) -> bool:
+        """Whether the next message on the synchronous channel must wait for somebody's lock."""
+        return self._session.is_locked_out()
+
     def receive_async(self, message: Message) -> None:
         """Take a message from the asynchronous channel."""
         self._requests.receive(message)
 
     def end(self) -> None:
         """End the session; the client's lock is given back unless a fault keeps it."""
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over = True
+        self.is_over = True
         keep = self._lock.is_held and self._place.faults.lock_outlives_its_client()
         self._lock.close(keep=keep)
         self._session.close()

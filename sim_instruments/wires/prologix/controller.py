@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from sim_instruments.faults import UNHARMED, Effect
@@ -21,20 +20,22 @@ _MOST_TRIGGERED = 15
 
 
 class Controller:
-    """Obeys one host, one line after the other: what comes during a read waits for its end.
+    """Obeys one host.
 
     Args:
         bus: the instruments.
         send: takes what goes to the host, with the faults that strike it.
+        resume: called at the end of a read.
     """
 
-    def __init__(self, bus: Bus, send: Callable[[bytes, Effect], None]) -> None:
+    def __init__(
+        self, bus: Bus, send: Callable[[bytes, Effect], None], resume: Callable[[], None]
+    ) -> None:
         self._bus = bus
         self._send = send
+        self._resume = resume
         self._settings = Settings()
         self._address = Address(0)
-        self._is_line_begun = False
-        self._lines: deque[Command | Data] = deque()
         self._reading: Reading | None = None
         self._commands: dict[str, Callable[[list[str]], bool]] = {
             "addr": self._set_address,
@@ -53,22 +54,19 @@ class Controller:
         }
 
     @property
-    def waiting(self) -> int:
-        """How many lines wait for the end of a read."""
-        return len(self._lines)
+    def is_reading(self) -> bool:
+        """Whether a read is under way, whose end the next line has to wait for."""
+        return self._reading is not None
 
     def obey(self, line: Command | Data) -> None:
-        """Do what a line says, now or after the read that is under way."""
-        if self._reading is not None:
-            self._lines.append(line)
-        elif isinstance(line, Data):
+        """Do what a line says."""
+        if isinstance(line, Data):
             self._write(line)
         else:
             self._command(line.text)
 
     def close(self) -> None:
         """Let go of the instruments."""
-        self._lines.clear()
         if self._reading is not None:
             self._reading.stop()
         self._bus.close()
@@ -153,8 +151,7 @@ class Controller:
 
     def _end_reading(self) -> None:
         self._reading = None
-        while self._lines and self._reading is None:
-            self.obey(self._lines.popleft())
+        self._resume()
 
     def _clear(self, _words: list[str]) -> bool:
         port = self._bus.port(self._address)

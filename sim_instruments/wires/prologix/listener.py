@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sim_instruments.port import Port
 from sim_instruments.wires.listener import HOST, TcpListener
@@ -26,12 +26,17 @@ class Host(QueuedStream):
     def __init__(self, places: Mapping[Address, Place]) -> None:
         super().__init__(list(places.values()))
         self._lines = LineReader()
-        self._controller = Controller(Bus(places, self._open_port), self.push)
+        self._controller = Controller(Bus(places, self._open_port), self.push, self.resume)
 
-    def received(self, chunk: bytes) -> None:
-        """Obey the lines that have come."""
+    def execute(self, chunk: bytes) -> Iterator[None]:
+        """Obey one line after the other."""
         for line in self._lines.feed(chunk):
             self._controller.obey(line)
+            yield
+
+    def is_blocked(self) -> bool:
+        """Whether a read is under way, as the controller does one thing at a time."""
+        return self._controller.is_reading
 
     def finished(self) -> None:
         """Let go of the instruments."""
