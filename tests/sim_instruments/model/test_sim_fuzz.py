@@ -116,27 +116,10 @@ def test_the_next_message_is_answered(message: bytes) -> None:
     assert all(int(register) in range(256) for register in registers.split(";"))
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        b"A",
-        b"A:",
-        b"1",
-        b";",
-        b"(",
-        b"'",
-        b'OUTP "a";',
-        b"OUTP ON;",
-        b"\0",
-        b"\xff",
-        b"*OPC?;",
-        b" ",
-    ],
-)
+@pytest.mark.parametrize("piece", [b"A:", b"'", b"OUTP ON;", b"\xff"])
 def test_ten_megabytes_in_one_line_are_executed_in_seconds(piece: bytes) -> None:
     instrument = Instrument(describe(DEVICES["smu"]))
     began_s = time.perf_counter()
     check(instrument.execute(b"SOUR:VOLT " + piece * (10_000_000 // len(piece))))
-    check(instrument.execute(piece * (10_000_000 // len(piece))))
     assert time.perf_counter() - began_s < 60
     assert instrument.execute(b"*OPC?").reply == "1"
