@@ -29,6 +29,11 @@ class Effect:
     no_reply: bool = False
     happenings: tuple[tuple[Happening, float | None], ...] = ()
 
+    @property
+    def ends_connection(self) -> bool:
+        """Whether the client that sent the message loses its connection, and the reply with it."""
+        return any(happening in ("drop", "reset") for happening, _ in self.happenings)
+
     def pieces(self, frame: bytes) -> list[bytes]:
         """Cut what goes on the wire, garbage and frame, into what is sent at a time."""
         stream = self.garbage + frame

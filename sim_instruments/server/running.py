@@ -84,16 +84,16 @@ async def _wait(
 ) -> None:
     """Wait until told to stop, or until nobody was there for `idle_s`."""
     busy_s = time.monotonic()
+    was_connected = True
     look_s = min(idle_s / _LOOKS_PER_IDLE_TIME, _LONGEST_LOOK_S) if idle_s else None
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(look_s):
                 await stop.wait()
         now_s = time.monotonic()
-        places = bench.places.values()
-        if control.has_clients or any(place.has_clients for place in places):
+        is_connected = control.has_clients or bench.has_clients
+        if is_connected or was_connected:  # whoever has gone may have gone just now
             busy_s = now_s
-        # A serial line can't tell whether anybody is there, only whether anybody spoke.
-        busy_s = max(busy_s, *(place.instrument.used_s for place in places))
-        if idle_s and now_s - busy_s >= idle_s:
+        was_connected = is_connected
+        if idle_s and now_s - max(busy_s, bench.used_s) >= idle_s:
             return

@@ -46,8 +46,8 @@ class FrameStream(Stream):
         Raises:
             EOFError: the client closed the connection before they all came.
         """
-        while len(self._unread) < size:
-            if self.ended.is_set():
+        while len(self._unread) < size or self._is_frozen:
+            if self.ended.is_set() and not self._is_frozen:
                 raise EOFError("the client has gone")
             if self._is_full:
                 self.hold_reading(False)
@@ -82,6 +82,11 @@ class FrameStream(Stream):
         self._unread += chunk
         if len(self._unread) >= READ_LIMIT_BYTES:
             self.hold_reading(True)
+        self._wake()
+
+    def reconsider(self) -> None:
+        """Read on if it is no longer frozen."""
+        super().reconsider()
         self._wake()
 
     def finished(self) -> None:

@@ -91,12 +91,13 @@ class Place:
         self._terminators = terminators
         self._connections: list[Connection] = []
         self._ports: list[Port] = []
+        self._counted: list[Port] = []
         self._ends: dict[Happening, asyncio.TimerHandle] = {}
 
     @property
     def clients(self) -> int:
         """How many clients it serves, of those that it takes a number of."""
-        return len(self._ports)
+        return len(self._counted)
 
     @property
     def has_clients(self) -> bool:
@@ -132,7 +133,7 @@ class Place:
             Refused: it has as many clients as it takes.
         """
         limit = self.instrument.device.client_limit
-        if limited and limit is not None and len(self._ports) >= limit:
+        if limited and limit is not None and self.clients >= limit:
             raise Refused(f"{self.name} takes {limit} client{'s' * (limit != 1)} at a time")
         port = Port(
             self.instrument,
@@ -142,10 +143,12 @@ class Place:
             client=client,
             faults=self.faults,
             befall=lambda effect: self._befall(effect, connection),
-            closed=self._ports.remove if limited else None,
+            is_held=lambda: self.frozen,
+            closed=self._leave,
         )
+        self._ports.append(port)
         if limited:
-            self._ports.append(port)
+            self._counted.append(port)
         return port
 
     def attach(self, connection: Connection) -> None:
@@ -199,6 +202,11 @@ class Place:
         for connection in list(self._connections):
             connection.close()
 
+    def _leave(self, port: Port) -> None:
+        self._ports.remove(port)
+        if port in self._counted:
+            self._counted.remove(port)
+
     def _befall(self, effect: Effect, connection: Connection | None) -> None:
         for happening, seconds in effect.happenings:
             if happening not in ("drop", "reset"):
@@ -223,6 +231,8 @@ class Place:
             self.frozen = on
         else:
             self.stalled = on
+        for port in list(self._ports):
+            port.run()
         for connection in list(self._connections):
             connection.reconsider()
 
