@@ -25,15 +25,19 @@ class QueuedStream(Stream):
 
     def __init__(self, places: Sequence[Place]) -> None:
         super().__init__(places)
-        self.uncongested = asyncio.Event()
-        """Whether what waits to be sent leaves room for more."""
-        self.uncongested.set()
+        self._may_proceed = asyncio.Event()
+        self._may_proceed.set()
         self._unsent: deque[tuple[bytes, Effect]] = deque()
         self._unsent_bytes = 0
         self._held_bytes = 0
         self._steps: deque[tuple[int, Iterator[None]]] = deque()
         self._is_executing = False
         self._sender: asyncio.Task[None] | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection is ended or about to be, so that nothing more is executed."""
+        return self._transport is None or self._transport.is_closing()
 
     def execute(self, chunk: bytes) -> Iterator[None]:
         """Execute the bytes that have come, one message or line at each step."""
@@ -66,11 +70,26 @@ class QueuedStream(Stream):
     def hold(self, held_bytes: int) -> None:
         """Count what waits to be executed; negative when it waits no longer."""
         self._held_bytes += held_bytes
-        self._reconsider_reading()
+        must_hold = self._must_hold_reading()
+        if must_hold != self._is_full:
+            self.hold_reading(must_hold)
 
     def resume(self) -> None:
-        """Go on with what has come, soon, as what `is_blocked` waited for has happened."""
+        """Go on with what has come, soon, as what stood against it may have gone."""
         asyncio.get_running_loop().call_soon(self._execute_steps)
+
+    async def until_proceeding(self) -> None:
+        """Wait until neither a freeze nor a client that does not read stands against going on."""
+        await self._may_proceed.wait()
+
+    def reconsider(self) -> None:
+        """Look anew at what stands against reading, executing and sending."""
+        super().reconsider()
+        if self._is_frozen or self._unsent_bytes > LIMIT_BYTES:
+            self._may_proceed.clear()
+        elif not self._may_proceed.is_set():
+            self._may_proceed.set()
+            self.resume()
 
     async def _send_all(self) -> None:
         try:
@@ -92,7 +111,7 @@ class QueuedStream(Stream):
             return
         self._is_executing = True
         try:
-            while self._steps and self.uncongested.is_set() and not self.is_blocked():
+            while self._steps and self._may_execute():
                 chunk_bytes, steps = self._steps[0]
                 if next(steps, self) is self:
                     self._steps.popleft()
@@ -100,16 +119,14 @@ class QueuedStream(Stream):
         finally:
             self._is_executing = False
 
-    def _count_unsent(self, added_bytes: int) -> None:
-        self._unsent_bytes += added_bytes
-        if self._unsent_bytes > LIMIT_BYTES:
-            self.uncongested.clear()
-        elif not self.uncongested.is_set():
-            self.uncongested.set()
-            self.resume()
-        self._reconsider_reading()
+    def _may_execute(self) -> bool:
+        return self._may_proceed.is_set() and not self.is_closing and not self.is_blocked()
 
-    def _reconsider_reading(self) -> None:
-        must_hold = self._held_bytes > LIMIT_BYTES or not self.uncongested.is_set()
-        if must_hold != self._is_full:
-            self.hold_reading(must_hold)
+    def _count_unsent(self, added_bytes: int) -> None:
+        was_congested = self._unsent_bytes > LIMIT_BYTES
+        self._unsent_bytes += added_bytes
+        if was_congested != (self._unsent_bytes > LIMIT_BYTES):
+            self.hold_reading(self._must_hold_reading())
+
+    def _must_hold_reading(self) -> bool:
+        return max(self._held_bytes, self._unsent_bytes) > LIMIT_BYTES

@@ -76,12 +76,12 @@ class RpcStream(QueuedStream):
     async def _run_calls(self) -> None:
         program = self.program()
         try:
-            while self._records:
+            while self._records and not self.is_closing:
                 record = self._records.popleft()
                 self.hold(-len(record))
                 reply = await program.run(parse_call(record))
                 self.push(mark_record(reply), self.take_effect())
-                await self.uncongested.wait()
+                await self.until_proceeding()
         except RpcError:
             self._records.clear()
             self._is_over = True

@@ -66,6 +66,12 @@ class Connection(QueuedStream):
         """Whether somebody's lock holds this channel up."""
         return self._is_sync and self._pair is not None and self._pair.is_locked_out()
 
+    def reconsider(self) -> None:
+        """Send the replies to what a freeze has held up."""
+        super().reconsider()
+        if self._is_sync and self._pair is not None:
+            self._pair.send_replies()
+
     def finished(self) -> None:
         """End the session."""
         self._end()

@@ -107,6 +107,14 @@ class Session:
         self.ids.restart()
         return self._features()
 
+    def send_replies(self) -> None:
+        """Send the replies that are due, and see to it that the others are when they are."""
+        while (reply := self._port.take()) is not None:
+            self._send(reply)
+        due_s = self._port.due_s()
+        if due_s is not None and self._alarm is None:
+            self._alarm = self._loop.call_at(due_s, self._send_when_due)
+
     def close(self) -> None:
         """Let go of the instrument."""
         self._stop_waiting_for_lock()
@@ -150,7 +158,7 @@ class Session:
             self._is_inside_message = not ends
             self._port.write(message.payload, end=ends)
         self.ids.executed(message.parameter)
-        self._send_replies()
+        self.send_replies()
 
     def _begin_message(self, message: Message) -> None:
         if message.control & Control.RMT_DELIVERED:
@@ -165,16 +173,9 @@ class Session:
         self._sync.push(Message(MessageType.INTERRUPTED, 0, message.parameter).encode())
         self._interrupted(message.parameter)
 
-    def _send_replies(self) -> None:
-        while (reply := self._port.take()) is not None:
-            self._send(reply)
-        due_s = self._port.due_s()
-        if due_s is not None and self._alarm is None:
-            self._alarm = self._loop.call_at(due_s, self._send_when_due)
-
     def _send_when_due(self) -> None:
         self._alarm = None
-        self._send_replies()
+        self.send_replies()
 
     def _send(self, reply: Reply) -> None:
         pieces = split_reply(reply.payload, self.largest_message_bytes)

@@ -65,6 +65,10 @@ class ChannelPair:
         """Whether the next message on the synchronous channel must wait for somebody's lock."""
         return self._session.is_locked_out()
 
+    def send_replies(self) -> None:
+        """Send what the instrument has replied."""
+        self._session.send_replies()
+
     def receive_async(self, message: Message) -> None:
         """Take a message from the asynchronous channel."""
         self._requests.receive(message)
