@@ -106,6 +106,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         scpi: its commands.
+        model: what pytest-safetyq calls it, for a bench file that the server writes.
         eom: pyvisa-sim's terminators by interface, `GPIB INSTR` to query and response.
         dialogues: fixed replies.
         circuits: channel name to what is wired to it, so also how many channels there are; one
@@ -114,6 +115,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     scpi: Scpi
+    model: str = ""
     eom: dict[str, Terminators] = {}
     dialogues: list[Dialogue] = []
     circuits: dict[str, Circuit] = msgspec.field(default_factory=_one_open_channel)

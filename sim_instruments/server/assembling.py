@@ -16,7 +16,6 @@ from pyvisa.rname import to_canonical_name
 from sim_instruments import bench_file
 from sim_instruments.device import Device
 from sim_instruments.faults import FaultPlan
-from sim_instruments.model_device import ModelDevice
 from sim_instruments.port import Terminators
 from sim_instruments.pyvisa_sim_adapter import PlainDevice
 from sim_instruments.shared import SharedInstrument
@@ -134,12 +133,12 @@ def _terminators(entry: _Entry) -> dict[str, Terminators]:
     for interface, eom in entry.described.get("eom", {}).items():
         if not eom["q"]:
             raise ValueError(f"device {entry.device!r}: the q of eom {interface!r} is empty")
-        terminators[interface] = Terminators(eom["q"].encode(), eom["r"].encode())
+        terminators[interface] = Terminators(eom["q"].encode(), eom.get("r", "").encode())
     return terminators
 
 
 def _device(entry: _Entry) -> Device:
     instrument = bench_file.build_if_ours(entry.device, entry.described)
     if instrument is not None:
-        return ModelDevice(instrument)
+        return instrument
     return PlainDevice(entry.device, entry.described, entry.resource, entry.address)
