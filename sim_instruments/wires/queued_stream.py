@@ -31,7 +31,6 @@ class QueuedStream(Stream):
         self._unsent_bytes = 0
         self._held_bytes = 0
         self._steps: deque[tuple[int, Iterator[None]]] = deque()
-        self._is_executing = False
         self._sender: asyncio.Task[None] | None = None
 
     @property
@@ -49,9 +48,12 @@ class QueuedStream(Stream):
 
     def received(self, chunk: bytes) -> None:
         """Execute the bytes that have come, as far as there is room for the answers."""
-        self._steps.append((len(chunk), self.execute(chunk)))
+        steps = self.execute(chunk)
+        # Mostly nothing waits and nothing stands against it: no need to queue and to count.
+        if not self._steps and self._is_exhausted(steps):
+            return
+        self._steps.append((len(chunk), steps))
         self.hold(len(chunk))
-        self._execute_steps()
 
     def push(self, frame: bytes, effect: Effect = UNHARMED) -> None:
         """Send a frame after those before it, as soon as the faults and the client allow."""
@@ -107,17 +109,19 @@ class QueuedStream(Stream):
             self._count_unsent(-len(frame))
 
     def _execute_steps(self) -> None:
-        if self._is_executing:
-            return
-        self._is_executing = True
-        try:
-            while self._steps and self._may_execute():
-                chunk_bytes, steps = self._steps[0]
-                if next(steps, self) is self:
-                    self._steps.popleft()
-                    self.hold(-chunk_bytes)
-        finally:
-            self._is_executing = False
+        while self._steps:
+            chunk_bytes, steps = self._steps[0]
+            if not self._is_exhausted(steps):
+                return
+            self._steps.popleft()
+            self.hold(-chunk_bytes)
+
+    def _is_exhausted(self, steps: Iterator[None]) -> bool:
+        """Take the steps that may be taken; return whether those were all."""
+        while self._may_execute():
+            if next(steps, self) is self:
+                return True
+        return False
 
     def _may_execute(self) -> bool:
         return self._may_proceed.is_set() and not self.is_closing and not self.is_blocked()

@@ -51,17 +51,19 @@ class LineReader:
                 self._is_escaped = False
                 self._add_escaped(chunk[at : at + 1])
                 at += 1
-            else:
-                found = _SPECIAL.search(chunk, at)
-                end = len(chunk) if found is None else found.start()
-                self._line += memoryview(chunk)[at:end]
-                at = end + 1
-                if found is not None and chunk[end] == _ESCAPE:
-                    self._is_escaped = True
-                elif found is not None:
-                    yield from self._end_line()
-                    continue
-            yield from self._full_parts()
+                continue
+            found = _SPECIAL.search(chunk, at)
+            end = len(chunk) if found is None else found.start()
+            self._line += chunk[at:end]
+            at = end + 1
+            if len(self._line) > LONGEST_COMMAND_BYTES:
+                yield from self._full_parts()
+            if found is None:
+                return
+            if chunk[end] == _ESCAPE:
+                self._is_escaped = True
+            elif self._line:
+                yield self._ended_line()
 
     def _add_escaped(self, byte: bytes) -> None:
         # An escape among the first two bytes says that the line is no command.
@@ -70,10 +72,10 @@ class LineReader:
 
     def _is_command(self) -> bool:
         return (
-            not self._begins_escaped and not self._is_continued and self._line.startswith(_COMMAND)
+            self._line.startswith(_COMMAND) and not self._begins_escaped and not self._is_continued
         )
 
-    def _full_parts(self) -> Iterator[Command | Data]:
+    def _full_parts(self) -> Iterator[Data]:
         if self._is_command():
             del self._line[LONGEST_COMMAND_BYTES:]
             return
@@ -83,13 +85,12 @@ class LineReader:
             self._is_continued = True
             yield Data(part, is_end=False)
 
-    def _end_line(self) -> Iterator[Command | Data]:
-        yield from self._full_parts()
+    def _ended_line(self) -> Command | Data:
         line = bytes(self._line)
-        if self._is_command():
-            yield Command(line[len(_COMMAND) :].decode("ascii", "backslashreplace"))
-        elif line:
-            yield Data(line, is_end=True)
+        is_command = self._is_command()
         self._line.clear()
         self._begins_escaped = False
         self._is_continued = False
+        if is_command:
+            return Command(line[len(_COMMAND) :].decode("ascii", "backslashreplace"))
+        return Data(line, is_end=True)

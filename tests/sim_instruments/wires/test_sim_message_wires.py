@@ -126,10 +126,23 @@ def test_a_message_longer_than_the_input_buffer_is_an_error_of_the_instrument(
     assert ask(smu, "OUTP?") == "0"
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_clear_discards_an_unread_reply_without_an_error(open_on: Open, wire: str) -> None:
+@pytest.mark.parametrize(
+    ("wire", "question"),
+    [
+        # A reply that has been sent already would make PyVISA-py's HiSLIP stumble.
+        ("hislip", ":READ?"),
+        ("vxi11", ":READ?"),
+        ("vxi11", "OUTP?"),
+        # A slow one would outlast the 50 ms that PyVISA-py lets a Prologix wait.
+        ("prologix", "OUTP?"),
+    ],
+)
+def test_clear_discards_a_reply_without_an_error(
+    bench: SimBench, open_on: Open, wire: str, question: str
+) -> None:
     smu = open_on(wire)
-    smu.write("OUTP?")
+    smu.write(question)
+    wait_until(lambda: len(bench.witness()) == 1)
     smu.clear()
     assert ask(smu, "*IDN?").startswith("KEITHLEY")
     assert ask(smu, "SYST:ERR?") == '0,"No error"'
