@@ -115,7 +115,7 @@ class PlainDevice:
         if not replies:
             return PlainResponse(None)
         text = bytes(replies).removesuffix(self._device._response_eom)
-        return PlainResponse(text.decode("utf-8", "surrogateescape"))
+        return PlainResponse(text.decode())
 
     def overrun(self) -> None:
         """Tell the device's own error queue."""

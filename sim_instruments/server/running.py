@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(options: Options) -> None:
-    leave_session()
+    _leave_session()
     stop = asyncio.Event()
     _end_on_signals(stop)
     witness = Witness(options.witness)
@@ -59,7 +59,7 @@ async def _serve(options: Options) -> None:
         await bench.stop()
 
 
-def leave_session() -> None:
+def _leave_session() -> None:
     """Begin a session of one's own, so that what ends the caller's does not end this one.
 
     A process that a shell's job control started in a terminal leads its group, and can't; it

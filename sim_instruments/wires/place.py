@@ -231,7 +231,7 @@ class Place:
             self.frozen = on
         else:
             self.stalled = on
-        for port in list(self._ports):
+        for port in [] if on else list(self._ports):
             port.run()
         for connection in list(self._connections):
             connection.reconsider()

@@ -47,6 +47,10 @@ def answers(bare: socket.socket, sent: bytes, count: int = 1) -> list[dict[str, 
             b'{"do": "fault", "instrument": "smu", "rule": {"kind": "delay", "rate": 7}}',
             "rate must be above 0 and at most 1, not 7",
         ),
+        (
+            b'{"do": "happen", "instrument": "smu", "what": "stall", "seconds": -1}',
+            "seconds must be 0 or more, not -1",
+        ),
         (b"x" * 10_000_000, "a line is longer than 4096 bytes"),
     ],
 )

@@ -59,6 +59,21 @@ def test_a_client_that_resets_its_connection_is_let_go(
     wait_until(lambda: sim_bench.control.state("smu").clients == 0)
 
 
+def test_an_instrument_takes_no_more_clients_than_its_trait_says(
+    sim_bench: SimBench, client: socket.socket, connect_raw: Connect
+) -> None:
+    client.sendall(b"*OPC?\n")
+    assert lines(client, 1) == [b"1\n"]
+    sim_bench.control.trait("smu", "clients", 1)
+    refused = connect_raw(sim_bench.resource_name("smu"))
+    assert refused.recv(100) == b""
+    client.close()
+    wait_until(lambda: sim_bench.control.state("smu").clients == 0)
+    next_one = connect_raw(sim_bench.resource_name("smu"))
+    next_one.sendall(b"*OPC?\n")
+    assert lines(next_one, 1) == [b"1\n"]
+
+
 def test_only_the_loopback_interface_is_listened_on(sim_bench: SimBench) -> None:
     port = int(sim_bench.resource_name("smu").split("::")[2])
     with socket.socket() as elsewhere:
