@@ -33,11 +33,6 @@ class QueuedStream(Stream):
         self._steps: deque[tuple[int, Iterator[None]]] = deque()
         self._sender: asyncio.Task[None] | None = None
 
-    @property
-    def is_closing(self) -> bool:
-        """Whether the connection is ended or about to be, so that nothing more is executed."""
-        return self._transport is None or self._transport.is_closing()
-
     def execute(self, chunk: bytes) -> Iterator[None]:
         """Execute the bytes that have come, one message or line at each step."""
         raise NotImplementedError
@@ -92,6 +87,11 @@ class QueuedStream(Stream):
         elif not self._may_proceed.is_set():
             self._may_proceed.set()
             self.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by asyncio; nobody waits for a thaw or for a client that is gone."""
+        super().connection_lost(exc)
+        self._may_proceed.set()
 
     async def _send_all(self) -> None:
         try:

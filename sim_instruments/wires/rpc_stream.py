@@ -87,6 +87,8 @@ class RpcStream(QueuedStream):
             self._is_over = True
         finally:
             self._caller = None
+            if self.is_closing:
+                self._records.clear()
             if self._is_over:
                 self._end()
 

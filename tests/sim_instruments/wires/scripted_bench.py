@@ -117,8 +117,13 @@ async def serving(listener: Listener, *devices: ScriptedDevice) -> AsyncIterator
         await listener.stop()
         for place in places:
             place.end()
-        while _opened:
-            writer = _opened.pop()
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+        await close_connections()
+
+
+async def close_connections() -> None:
+    """Close what `connect` opened."""
+    while _opened:
+        writer = _opened.pop()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()

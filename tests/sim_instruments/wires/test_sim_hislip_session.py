@@ -323,3 +323,33 @@ async def test_a_client_that_never_reads_is_left_unread_and_the_others_go_on(
     for _ in range(2000):
         assert len((await deaf.read()).payload) == 100_001
     assert device.executed.count("BIG?") == 2000
+
+
+async def test_a_freeze_holds_the_messages_up_and_a_thaw_lets_them_go_on(
+    served: Served, client: Client, device: ScriptedDevice
+) -> None:
+    served.place.add_fault(Rule("frozen", pattern="A"))
+    client.write("A\nB")
+    client.write("C?")
+    await until(lambda: served.place.frozen)
+    await asyncio.sleep(0.02)
+    assert device.executed == ["A"]
+    served.place.lift()
+    assert (await client.read()).payload == b"C?\n"
+    assert device.executed == ["A", "B", "C?"]
+
+
+async def test_nothing_is_executed_after_the_message_that_drops_the_connection(
+    served: Served, client: Client, device: ScriptedDevice
+) -> None:
+    served.place.add_fault(Rule("drop", pattern="A"))
+    client.write("A?")
+    client.write("OUTP 1")
+    assert await client.sync.at_end()
+    assert await client.async_.at_end()
+    assert device.executed == ["A?"]
+
+
+async def test_a_trickled_reply_is_a_whole_one_in_the_end(served: Served, client: Client) -> None:
+    served.place.add_fault(Rule("trickle", seconds=0.0001))
+    assert await client.query("A?", rmt=False) == "A?"

@@ -249,6 +249,29 @@ async def test_faults_strike_the_replies(served: Served, host: Host) -> None:
     assert await host.ask("A?", "++read eoi") == b"!!A?"
 
 
+async def test_a_freeze_holds_the_lines_up_and_a_thaw_lets_them_go_on(
+    served: Served, host: Host, devices: list[ScriptedDevice]
+) -> None:
+    served.place.add_fault(Rule("frozen", pattern="A"))
+    host.send("A", "B?", "++read eoi")
+    await until(lambda: served.place.frozen)
+    await asyncio.sleep(0.02)
+    assert devices[0].executed == ["A"]
+    served.place.lift()
+    assert await host.line() == b"B?"
+
+
+async def test_nothing_is_executed_after_the_line_that_drops_the_connection(
+    served: Served, host: Host, devices: list[ScriptedDevice]
+) -> None:
+    served.place.add_fault(Rule("drop", pattern="A"))
+    host.send("A", "OUTP 1")
+    async with asyncio.timeout(10):
+        assert await host.reader.read() == b""
+    await until(lambda: served.place.clients == 0)
+    assert devices[0].executed == ["A"]
+
+
 async def test_a_host_that_never_reads_is_left_unread_and_the_others_go_on(
     served: Served, host: Host, devices: list[ScriptedDevice]
 ) -> None:

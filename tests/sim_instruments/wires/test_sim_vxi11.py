@@ -401,3 +401,15 @@ async def test_a_freeze_holds_the_calls_up_and_a_thaw_lets_them_go_on(
     replies = [await link.connection.receive() for _ in range(3)]
     assert replies[2].endswith(b"B?\n\0")
     assert device.executed == ["A", "B?"]
+
+
+async def test_nothing_is_executed_after_the_message_that_drops_the_connection(
+    served: Served, link: Link, device: ScriptedDevice
+) -> None:
+    served.place.add_fault(Rule("drop", pattern="A"))
+    write = struct.pack(">iIIi", link.number, 0, 0, Flag.END)
+    for text in (b"A", b"OUTP 1"):
+        link.connection.send(CoreProcedure.DEVICE_WRITE, write + pack_opaque(text))
+    assert await link.connection.at_end()
+    await until(lambda: served.place.clients == 0)
+    assert device.executed == ["A"]

@@ -47,7 +47,7 @@ class Tap(asyncio.Transport):
         edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
         for start, end in pairwise(edges):
             if start < end and not self._is_closing:
-                self._protocol.data_received(stream[start:end])
+                self._protocol.received(stream[start:end])
 
     async def end(self) -> None:
         self._protocol.eof_received()
