@@ -91,10 +91,12 @@ def opened(bench: SimBench, wires: list[str]) -> Iterator[dict[str, MessageBased
     sessions: dict[str, MessageBasedResource] = {}
     try:
         for wire in wires:
-            session = manager.open_resource(
-                bench.resource_name("smu", wire), read_termination="\n", write_termination="\n"
-            )
+            session = manager.open_resource(bench.resource_name("smu", wire))
             assert isinstance(session, MessageBasedResource)
+            session.write_termination = "\n"
+            if wire in ("socket", "serial"):
+                # The others say where a reply ends, and PyVISA-py's Prologix refuses to be told.
+                session.read_termination = "\n"
             sessions[wire] = session
         for each in [*interfaces, *sessions.values()]:
             switch_off_nagle(each)
