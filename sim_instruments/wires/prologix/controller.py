@@ -25,7 +25,7 @@ class Controller:
     Args:
         bus: the instruments.
         send: takes what goes to the host, with the faults that strike it.
-        resume: called at the end of a read.
+        resume: called at the end of a read that had to wait.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Controller:
 
     def _begin_reading(self, until: str | int | None) -> None:
         settings = self._settings
-        self._reading = Reading(
+        reading = Reading(
             self._bus.port(self._address),
             Extent(
                 until=until,
@@ -147,7 +147,8 @@ class Controller:
             self._send,
             self._end_reading,
         )
-        self._reading.start()
+        reading.start()
+        self._reading = None if reading.is_over else reading
 
     def _end_reading(self) -> None:
         self._reading = None

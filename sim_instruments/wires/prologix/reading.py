@@ -32,7 +32,7 @@ class Reading:
         port: the instrument, `None` when nothing is at the address and nothing will come.
         extent: how far it goes.
         deliver: takes what was read, with the faults that strike it.
-        finished: called once, when it is over.
+        finished: called when it is over, unless `start` came to its end already.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Reading:
         if self._port is not None and self._port.due_s() is None:
             self._port.read_without_query()
         self._expect_more()
-        self._go_on()
+        self._read_due()
 
     def stop(self) -> None:
         """End it without calling anybody."""
@@ -64,15 +64,22 @@ class Reading:
         if self._alarm is not None:
             self._alarm.cancel()
 
-    def _go_on(self) -> None:
-        self._alarm = None
+    def _read_due(self) -> None:
         while not self.is_over:
             reply = self._port.take() if self._port is not None else None
             if reply is None:
-                break
+                self._wait()
+                return
             self._take(reply)
-        if not self.is_over:
-            self._wait()
+
+    def _wake(self) -> None:
+        self._alarm = None
+        if self._loop.time() < self._silent_at_s:
+            self._read_due()
+        else:
+            self.is_over = True
+        if self.is_over:
+            self._finished()
 
     def _take(self, reply: Reply) -> None:
         data = reply.payload
@@ -81,12 +88,11 @@ class Reading:
             self._put_back(data[end:])
             mark = self._extent.end_mark if end == len(data) else b""
             self._deliver(data[:end] + mark, reply.effect)
-            self._finish()
+            self.is_over = True
             return
         self._deliver(data + self._extent.end_mark, reply.effect)
         self._expect_more()
-        if self._extent.until == "eoi":
-            self._finish()
+        self.is_over = until == "eoi"
 
     def _put_back(self, rest: bytes) -> None:
         if rest and self._port is not None:
@@ -97,12 +103,5 @@ class Reading:
 
     def _wait(self) -> None:
         due_s = self._port.due_s() if self._port is not None else None
-        if due_s is not None and due_s <= self._silent_at_s:
-            self._alarm = self._loop.call_at(due_s, self._go_on)
-        else:
-            self._alarm = self._loop.call_at(self._silent_at_s, self._finish)
-
-    def _finish(self) -> None:
-        self._alarm = None
-        self.is_over = True
-        self._finished()
+        until_s = self._silent_at_s if due_s is None else min(due_s, self._silent_at_s)
+        self._alarm = self._loop.call_at(until_s, self._wake)
