@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sim_instruments.wires.hislip.codes import ErrorCode, FatalCode, MessageType
+from sim_instruments.wires.hislip.codes import FIRST_VENDOR_TYPE, ErrorCode, FatalCode, MessageType
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
 """Longest payload that is accepted; a longer one is skipped."""
@@ -123,6 +123,13 @@ class MessageReader:
 def error(code: ErrorCode, text: str) -> bytes:
     """Encode an error after which the connection goes on."""
     return Message(MessageType.ERROR, code, 0, text.encode()).encode()
+
+
+def unrecognized(kind: int) -> bytes:
+    """Encode the answer to a message that nothing here understands."""
+    if kind >= FIRST_VENDOR_TYPE:
+        return error(ErrorCode.UNRECOGNIZED_VENDOR_MESSAGE, f"vendor's message type {kind}")
+    return error(ErrorCode.UNRECOGNIZED_MESSAGE_TYPE, f"message type {kind}")
 
 
 def fatal_error(problem: FatalHislipError) -> bytes:

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable
 
 from sim_instruments.wires.hislip.codes import (
-    FIRST_VENDOR_TYPE,
     LAST_REMOTE_LOCAL_REQUEST,
     Control,
     ErrorCode,
@@ -20,6 +19,7 @@ from sim_instruments.wires.hislip.messages import (
     MAX_PAYLOAD_BYTES,
     Message,
     error,
+    unrecognized,
 )
 from sim_instruments.wires.hislip.session import Session
 
@@ -55,10 +55,6 @@ class Requests:
             self._send(unrecognized(message.kind))
         else:
             handler(message)
-
-    def interrupted(self, message_id: int) -> None:
-        """Tell the client that a message has discarded the reply to the one before."""
-        self._respond(MessageType.ASYNC_INTERRUPTED, 0, message_id)
 
     def _respond(
         self, kind: MessageType, control: int = 0, parameter: int = 0, payload: bytes = b""
@@ -111,13 +107,6 @@ class Requests:
     def _begin_clear(self, _message: Message) -> None:
         features = self._session.begin_clear()
         self._respond(MessageType.ASYNC_DEVICE_CLEAR_ACKNOWLEDGE, features)
-
-
-def unrecognized(kind: int) -> bytes:
-    """Encode the answer to a message that nothing here understands."""
-    if kind >= FIRST_VENDOR_TYPE:
-        return error(ErrorCode.UNRECOGNIZED_VENDOR_MESSAGE, f"vendor's message type {kind}")
-    return error(ErrorCode.UNRECOGNIZED_MESSAGE_TYPE, f"message type {kind}")
 
 
 def _unrecognized_control(message: Message) -> bytes:

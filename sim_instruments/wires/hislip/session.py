@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
-from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.port import Port, Reply
 from sim_instruments.wires.hislip.codes import Control, ErrorCode, MessageType
 from sim_instruments.wires.hislip.message_ids import MessageIds
-from sim_instruments.wires.hislip.messages import Message, error, split_reply
+from sim_instruments.wires.hislip.messages import Message, error, split_reply, unrecognized
 from sim_instruments.wires.place import Place
-
-
-class Outlet(Protocol):
-    """A channel to the client; `QueuedStream` is one."""
-
-    def push(self, frame: bytes, effect: Effect = UNHARMED) -> None:
-        """Send a frame after those before it."""
-
-    def drop_unsent(self) -> None:
-        """Forget the frames of which nothing has been sent."""
-
-    def resume(self) -> None:
-        """Go on with messages that waited for the lock."""
+from sim_instruments.wires.queued_stream import QueuedStream
 
 
 class Session:
@@ -34,12 +20,11 @@ class Session:
         place: the instrument.
         port: where its messages go.
         sync: the synchronous channel.
-        interrupted: called with a message ID when the client must be told on the asynchronous
-            channel that this message discarded an unread reply.
+        send_async: takes what goes to the client by the asynchronous channel.
     """
 
     def __init__(
-        self, place: Place, port: Port, sync: Outlet, interrupted: Callable[[int], object]
+        self, place: Place, port: Port, sync: QueuedStream, send_async: Callable[[bytes], None]
     ) -> None:
         self.ids = MessageIds()
         self.largest_message_bytes: int | None = None
@@ -47,7 +32,7 @@ class Session:
         self._place = place
         self._port = port
         self._sync = sync
-        self._interrupted = interrupted
+        self._send_async = send_async
         self._loop = asyncio.get_running_loop()
         self._is_overlapped = False
         self._is_clearing = False
@@ -65,7 +50,7 @@ class Session:
             case MessageType.DEVICE_CLEAR_COMPLETE:
                 self._complete_clear(message)
             case kind:
-                self._sync.push(error(ErrorCode.UNRECOGNIZED_MESSAGE_TYPE, f"type {kind}"))
+                self._sync.push(unrecognized(kind))
 
     def is_locked_out(self) -> bool:
         """Whether the next message on the synchronous channel must wait for somebody's lock.
@@ -171,7 +156,7 @@ class Session:
         self._is_unread = False
         self._sync.drop_unsent()
         self._sync.push(Message(MessageType.INTERRUPTED, 0, message.parameter).encode())
-        self._interrupted(message.parameter)
+        self._send_async(Message(MessageType.ASYNC_INTERRUPTED, 0, message.parameter).encode())
 
     def _send_when_due(self) -> None:
         self._alarm = None

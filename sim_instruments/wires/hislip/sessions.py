@@ -31,7 +31,7 @@ class ChannelPair:
         self._place = place
         self._sync = sync
         self._async: QueuedStream | None = None
-        self._session = Session(place, port, sync, self._tell_interrupted)
+        self._session = Session(place, port, sync, self._send_async)
         self._lock = SessionLock(place.lock, self._session)
         self._requests = Requests(self._session, self._lock, self._send_async)
         self.is_over = False
@@ -89,9 +89,6 @@ class ChannelPair:
         if self._async is not None:
             self._async.push(frame)
 
-    def _tell_interrupted(self, message_id: int) -> None:
-        self._requests.interrupted(message_id)
-
 
 class Sessions:
     """The sessions with one instrument by number.
@@ -117,9 +114,7 @@ class Sessions:
         """
         if len(self._pairs) == _MOST_SESSIONS:
             raise FatalHislipError(FatalCode.TOO_MANY_CLIENTS, "no session ID is free")
-        while self._last_number in self._pairs:
-            self._last_number = (self._last_number + 1) % _MOST_SESSIONS
-        pair = ChannelPair(self._place, open_port(), self._last_number, sync)
+        pair = ChannelPair(self._place, open_port(), self._next_number(), sync)
         self._pairs[pair.number] = pair
         return pair
 
@@ -137,3 +132,10 @@ class Sessions:
         """End a session, if it has not ended."""
         pair.end()
         self._pairs.pop(pair.number, None)
+
+    def _next_number(self) -> int:
+        # Not one that has just become free, as a late `AsyncInitialize` may still name it.
+        self._last_number = (self._last_number + 1) % _MOST_SESSIONS
+        while self._last_number in self._pairs:
+            self._last_number = (self._last_number + 1) % _MOST_SESSIONS
+        return self._last_number

@@ -46,6 +46,7 @@ def bench(tmp_path: Path, block: bytes) -> Iterator[SimBench]:
     path.write_text(yaml.safe_dump(data))
     with SimBench(path, wires=WIRES, directory=tmp_path) as bench:
         yield bench
+    assert (tmp_path / "server.log").read_text() == "", "the server complained"
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 from collections.abc import AsyncIterator
 
 import pytest
-from scripted_bench import Scripted, ScriptedDevice, Served, serving, until
+from scripted_bench import Scripted, ScriptedDevice, Served, close_connections, serving, until
 from vxi11_client import Connection, Link
 
 from sim_instruments.faults import Rule
+from sim_instruments.sim_bench import SimBench
 from sim_instruments.wires.rpc.records import MAX_RECORD_BYTES
 from sim_instruments.wires.rpc.xdr import pack_opaque
 from sim_instruments.wires.vxi11.arguments import MAX_WRITE_BYTES
@@ -413,3 +415,18 @@ async def test_nothing_is_executed_after_the_message_that_drops_the_connection(
     assert await link.connection.at_end()
     await until(lambda: served.place.clients == 0)
     assert device.executed == ["A"]
+
+
+@pytest.mark.sim_bench(wires=["vxi11"])
+async def test_the_server_ends_in_good_order_while_a_client_waits(sim_bench: SimBench) -> None:
+    port = int(sim_bench.resource_name("smu").split(",")[1].split(":")[0])
+    link, other = await Link.create(port), await Link.create(port)
+    reading = asyncio.create_task(link.read(io_timeout_ms=60_000))
+    while not (await other.query("SYST:ERR?")).startswith("-420"):
+        await asyncio.sleep(0.001)
+    sim_bench.control.stop()
+    assert await asyncio.to_thread(sim_bench.process.wait, 10) == 0
+    with contextlib.suppress(EOFError):
+        assert (await reading)[0] == ErrorCode.ABORT
+    await close_connections()
+    assert sim_bench.witness_file.with_name("server.log").read_text() == ""

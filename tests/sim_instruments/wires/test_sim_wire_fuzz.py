@@ -115,7 +115,7 @@ async def hislip_answers(
     sync = Tap(Connection(place, sessions))
     sync.feed(Message(MessageType.INITIALIZE, 0, 1 << 24, b"hislip0").encode(), [])
     async_ = Tap(Connection(place, sessions))
-    async_.feed(Message(MessageType.ASYNC_INITIALIZE).encode(), [])
+    async_.feed(Message(MessageType.ASYNC_INITIALIZE, 0, 1).encode(), [])
     sync.feed(sync_stream, cuts)
     await settle()
     async_.feed(async_stream, cuts)
