@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Happening = Literal["stall", "frozen", "drop", "reset", "unplug"]
+Lasting = Literal["stall", "frozen", "unplug"]
+"""What befalls an instrument until it is over."""
+
+Happening = Literal[Lasting, "drop", "reset"]
 """What befalls a connection or the whole instrument, at the moment the message was executed."""
 
 

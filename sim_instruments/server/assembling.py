@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyvisa_sim
 import yaml
 from pyvisa.rname import to_canonical_name
 
@@ -17,7 +16,6 @@ from sim_instruments import bench_file
 from sim_instruments.device import Device
 from sim_instruments.faults import FaultPlan
 from sim_instruments.port import Terminators
-from sim_instruments.pyvisa_sim_adapter import PlainDevice
 from sim_instruments.shared import SharedInstrument
 from sim_instruments.wires.place import Place
 from sim_instruments.witness import Witness
@@ -90,6 +88,8 @@ def _entries(path: Path) -> Iterator[_Entry]:
 
 
 def _file_of(resource: dict[str, Any], path: Path) -> Path:
+    import pyvisa_sim  # noqa: PLC0415 - a third of the time that the server takes to start
+
     is_bundled = resource.get("bundled", "").lower() == "true"
     folder = Path(pyvisa_sim.__file__).parent if is_bundled else path.parent
     return folder / str(resource["filename"])
@@ -141,4 +141,6 @@ def _device(entry: _Entry) -> Device:
     instrument = bench_file.build_if_ours(entry.device, entry.described)
     if instrument is not None:
         return instrument
+    from sim_instruments.pyvisa_sim_adapter import PlainDevice  # noqa: PLC0415 - as above
+
     return PlainDevice(entry.device, entry.described, entry.resource, entry.address)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sim_instruments.faults import Happening, Rule
+from sim_instruments.faults import Happening, Lasting, Rule
 from sim_instruments.wires.place import Place
 
 
@@ -43,7 +43,7 @@ class Lift(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="d
     """End what befell an instrument, or all of them; everything and its faults if not told what."""
 
     instrument: str | None = None
-    what: Happening | None = None
+    what: Lasting | None = None
 
     def carry_out(self, bench: Bench) -> Any:
         """Do it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, get_args
 
-from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Rule
+from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Lasting, Rule
 from sim_instruments.port import Port, Terminators
 from sim_instruments.shared import SharedInstrument
 from sim_instruments.wires.instrument_lock import InstrumentLock
@@ -92,7 +92,7 @@ class Place:
         self._connections: list[Connection] = []
         self._ports: list[Port] = []
         self._counted: list[Port] = []
-        self._ends: dict[Happening, asyncio.TimerHandle] = {}
+        self._ends: dict[Lasting, asyncio.TimerHandle] = {}
 
     @property
     def clients(self) -> int:
@@ -182,7 +182,7 @@ class Place:
             ValueError: it cannot befall anybody on the wires that this instrument is on.
         """
         self._check_wires(happening)
-        if happening in ("drop", "reset"):
+        if happening == "drop" or happening == "reset":  # noqa: PLR1714 - mypy narrows by this form
             return sum(_end(connection, happening) for connection in list(self._connections))
         self._set(happening, True)
         if seconds is not None:
@@ -190,12 +190,10 @@ class Place:
             self._ends[happening] = loop.call_later(seconds, self._set, happening, False)
         return 0
 
-    def lift(self, happening: Happening | None = None) -> None:
+    def lift(self, happening: Lasting | None = None) -> None:
         """End a stall or a freeze, or put every cable back; all of these when not told which."""
-        lasting: tuple[Happening, ...] = ("frozen", "stall", "unplug")
-        for each in lasting:
-            if happening in (None, each):
-                self._set(each, False)
+        for each in get_args(Lasting) if happening is None else [happening]:
+            self._set(each, False)
 
     def end(self) -> None:
         """End every connection, as the server ends."""
@@ -219,7 +217,7 @@ class Place:
         if needed is not None and self.wires.isdisjoint(needed):
             raise ValueError(f"{kind} needs {self.name} on one of the wires: {', '.join(needed)}")
 
-    def _set(self, happening: Happening, on: bool) -> None:
+    def _set(self, happening: Lasting, on: bool) -> None:
         end = self._ends.pop(happening, None)
         if end is not None:
             end.cancel()

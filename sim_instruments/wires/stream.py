@@ -48,8 +48,8 @@ class Stream(asyncio.BufferedProtocol):
 
     @property
     def is_client(self) -> bool:
-        """Whether there is certainly somebody at the other end; a frozen stream cannot tell."""
-        return not self._is_frozen and not self.ended.is_set()
+        """Whether there is certainly somebody at the other end: who isn't read may have gone."""
+        return self._transport is not None and self._transport.is_reading()
 
     @property
     def is_closing(self) -> bool:
@@ -103,7 +103,7 @@ class Stream(asyncio.BufferedProtocol):
         """Look anew at what stands against reading and sending."""
         if self._transport is None:
             return
-        if self._is_frozen or self._is_full or self._is_writing_paused:
+        if self._is_frozen or self._is_full or self._is_writing_paused or self.ended.is_set():
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
@@ -153,6 +153,7 @@ class Stream(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """Called by asyncio; what is owed to the client is still sent."""
         self.ended.set()
+        self.reconsider()
         self.finished()
         return True
 

@@ -26,6 +26,10 @@ from pytest_safetyq.plugin.evidence.dispatches import TABLE_ROWS
 from pytest_safetyq.plugin.evidence.model import RunEvidence
 from sim_instruments import WitnessEntry
 from sim_instruments.faults import Kind, Rule
+from sim_instruments.faults.plan import DEFAULT_S, GARBAGE_BYTES
+from sim_instruments.framing import MAX_MESSAGE_BYTES
+from sim_instruments.server.control_socket import WATCHER_LIMIT_BYTES
+from sim_instruments.server.options import IDLE_S
 from sim_instruments.server.requests import Request
 from sim_instruments.wires.registry import WIRES
 
@@ -121,6 +125,9 @@ def test_the_server_is_in_the_reference() -> None:
         assert f"| `{field.name}` |" in text
     for request in get_args(Request):
         assert f"| `{request.__struct_config__.tag}` |" in text
+    assert (IDLE_S, MAX_MESSAGE_BYTES, WATCHER_LIMIT_BYTES) == (300, 4096, 16 * 2**20)
+    assert DEFAULT_S == {"delay": 0.1, "trickle": 0.01, "fragment": 0.001}
+    assert (GARBAGE_BYTES, Rule("fragment").size) == (8, 4)
     for wire in WIRES:
         assert f"| `{wire}` |" in text
     for name in WitnessEntry.__dataclass_fields__:

@@ -51,6 +51,7 @@ def answers(bare: socket.socket, sent: bytes, count: int = 1) -> list[dict[str, 
             b'{"do": "happen", "instrument": "smu", "what": "stall", "seconds": -1}',
             "seconds must be 0 or more, not -1",
         ),
+        (b'{"do": "lift", "what": "drop"}', "Invalid enum value 'drop'"),
         (b"x" * 10_000_000, "a line is longer than 4096 bytes"),
     ],
 )
