@@ -167,25 +167,6 @@ async def test_calls_sent_at_once_are_answered_in_order(link: Link, served: Serv
     assert [b"?;%d?" % number in replies[2 * number + 1] for number in range(3)] == [True] * 3
 
 
-@pytest.mark.parametrize(
-    "procedure",
-    [
-        CoreProcedure.DEVICE_READSTB,
-        CoreProcedure.DEVICE_TRIGGER,
-        CoreProcedure.DEVICE_CLEAR,
-        CoreProcedure.DEVICE_REMOTE,
-        CoreProcedure.DEVICE_LOCAL,
-    ],
-)
-async def test_operations_are_refused_while_another_link_holds_the_lock(
-    link: Link, other: Link, procedure: CoreProcedure
-) -> None:
-    assert (await other.generic(procedure)).read_int() == OK
-    assert await link.lock() == OK
-    assert (await link.generic(procedure)).read_int() == OK
-    assert (await other.generic(procedure)).read_int() == ErrorCode.DEVICE_LOCKED
-
-
 async def test_status_trigger_and_clear_reach_the_instrument(
     link: Link, device: ScriptedDevice
 ) -> None:
@@ -198,61 +179,6 @@ async def test_status_trigger_and_clear_reach_the_instrument(
     assert await link.query("B?") == "B?"
     assert device.executed == ["*TRG", "A?", "B?"]
     assert (device.clears, device.interruptions) == (1, 0)
-
-
-async def test_a_locked_device_answers_11_at_once_or_after_the_lock_timeout(
-    link: Link, other: Link, device: ScriptedDevice
-) -> None:
-    loop = asyncio.get_running_loop()
-    await link.lock()
-    assert await other.write(b"OUTP 1") == (ErrorCode.DEVICE_LOCKED, 0)
-    begun_s = loop.time()
-    waiting = {"flags": Flag.WAIT_LOCK | Flag.END, "lock_timeout_ms": 50}
-    assert await other.write(b"OUTP 1", **waiting) == (ErrorCode.DEVICE_LOCKED, 0)
-    assert loop.time() - begun_s >= 0.049
-    assert (await other.read())[0] == ErrorCode.DEVICE_LOCKED
-    assert await other.lock() == ErrorCode.DEVICE_LOCKED
-    assert await link.lock() == ErrorCode.DEVICE_LOCKED
-    assert device.executed == []
-
-
-async def test_who_waits_for_the_lock_goes_on_when_it_is_released(
-    link: Link, other: Link, device: ScriptedDevice
-) -> None:
-    await link.lock()
-    waiting = asyncio.create_task(
-        other.write(b"OUTP 0", flags=Flag.WAIT_LOCK | Flag.END, lock_timeout_ms=60_000)
-    )
-    assert await link.query("A?") == "A?"
-    assert await link.on_link(CoreProcedure.DEVICE_UNLOCK) == OK
-    assert await waiting == (OK, 6)
-    assert device.executed == ["A?", "OUTP 0"]
-    assert await link.on_link(CoreProcedure.DEVICE_UNLOCK) == ErrorCode.NO_LOCK_HELD
-
-
-async def test_a_wait_for_the_lock_can_be_aborted(link: Link, other: Link) -> None:
-    await link.lock()
-    waiting = asyncio.create_task(other.lock(flags=Flag.WAIT_LOCK, lock_timeout_ms=60_000))
-    # The call is under way once a later connection has been served.
-    assert await link.query("A?") == "A?"
-    await asyncio.sleep(0.02)
-    assert await other.abort() == OK
-    assert await waiting == ErrorCode.ABORT
-    await link.on_link(CoreProcedure.DEVICE_UNLOCK)
-    assert await link.lock() == OK
-
-
-async def test_a_link_can_be_created_with_the_lock_or_not_at_all(
-    served: Served, link: Link
-) -> None:
-    owner = await Link.create(served.port, lock=True)
-    assert owner.error == OK
-    refused = await Link.create(served.port, lock=True, lock_timeout_ms=20)
-    assert refused.error == ErrorCode.DEVICE_LOCKED
-    assert await link.write(b"A") == (ErrorCode.DEVICE_LOCKED, 0)
-    assert await owner.on_link(CoreProcedure.DESTROY_LINK) == OK
-    assert await link.write(b"A") == (OK, 1)
-    assert served.place.clients == 1
 
 
 async def test_a_link_is_of_no_use_when_destroyed_nor_on_another_connection(
@@ -283,40 +209,6 @@ async def test_what_cannot_be_had_says_so(
         assert (await link.connection.call(procedure)).read_int() == error
     enable = struct.pack(">iI", link.number, 1) + pack_opaque(b"handle")
     assert (await link.connection.call(CoreProcedure.DEVICE_ENABLE_SRQ, enable)).read_int() == OK
-
-
-@pytest.mark.parametrize("waits_for", ["nothing", "a reply", "the lock"])
-async def test_the_lock_of_a_client_that_vanished_is_released_at_once(
-    served: Served, link: Link, other: Link, device: ScriptedDevice, waits_for: str
-) -> None:
-    await link.lock()
-    if waits_for == "a reply":
-        arguments = link.read_arguments(io_timeout_ms=60_000)
-        link.connection.send(CoreProcedure.DEVICE_READ, arguments)
-        await until(lambda: device.reads_without_query == 1)
-    elif waits_for == "the lock":
-        third = await Link.create(served.port)
-        arguments = struct.pack(">iiI", third.number, Flag.WAIT_LOCK, 60_000)
-        third.connection.send(CoreProcedure.DEVICE_LOCK, arguments)
-        await third.connection.writer.drain()
-        third.vanish()
-    waiting = asyncio.create_task(
-        other.write(b"OUTP 0", flags=Flag.WAIT_LOCK | Flag.END, lock_timeout_ms=60_000)
-    )
-    link.vanish()
-    assert await waiting == (OK, 6)
-    await until(lambda: served.place.clients == 1)
-    assert await other.lock() == OK
-
-
-async def test_a_sticky_lock_outlives_its_client_once(
-    served: Served, link: Link, other: Link
-) -> None:
-    served.place.add_fault(Rule("sticky_lock", count=1))
-    await link.lock()
-    link.vanish()
-    await until(lambda: served.place.clients == 1)
-    assert await other.write(b"A") == (ErrorCode.DEVICE_LOCKED, 0)
 
 
 async def test_what_a_client_sent_before_it_went_is_executed(
@@ -422,7 +314,7 @@ async def test_the_server_ends_in_good_order_while_a_client_waits(sim_bench: Sim
     port = int(sim_bench.resource_name("smu").split(",")[1].split(":")[0])
     link, other = await Link.create(port), await Link.create(port)
     reading = asyncio.create_task(link.read(io_timeout_ms=60_000))
-    while not (await other.query("SYST:ERR?")).startswith("-420"):
+    while not (await other.query("SYST:ERR?")).startswith("-420"):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     sim_bench.control.stop()
     assert await asyncio.to_thread(sim_bench.process.wait, 10) == 0
