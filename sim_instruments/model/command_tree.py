@@ -65,6 +65,18 @@ class CommandTree:
         if any(command.header.notation == notation for command in self._commands):
             raise ValueError(f"header {notation!r} is described twice")
         self._commands.append(Command(parse_header(notation), run))
+        self.resolve.cache_clear()
+
+    def remove(self, notation: str) -> None:
+        """Take away the command that was added with this notation."""
+        self._commands = [c for c in self._commands if c.header.notation != notation]
+        self.resolve.cache_clear()
+
+    def unmark(self) -> None:
+        """Let every command answer, and at once."""
+        for command in self._commands:
+            command.takes_s = 0.0
+            command.mute = False
 
     def find(self, header: str) -> Command:
         """Give the command for a header in SCPI's notation or in any spelling.
