@@ -74,9 +74,9 @@ class Instrument:
         self._tree = build_commands(
             description, self._channels, self.status, measurements, self._reset
         )
-        traits.apply_to(self._tree)
         if traits.watchdog:
             self._watchdog.add_to(self._tree)
+        traits.apply_to(self._tree)
 
     def execute(
         self, message: bytes, *, reply_waiting: bool = False, now_s: float | None = None
@@ -167,10 +167,10 @@ class Instrument:
         """
         changed = self.traits.changed(name, value)
         self._advance(now_s)
-        changed.apply_to(self._tree)
         if changed.watchdog and not self.traits.watchdog:
             self._watchdog.add_to(self._tree)
-        elif self.traits.watchdog and not changed.watchdog:
+        changed.apply_to(self._tree)
+        if self.traits.watchdog and not changed.watchdog:
             self._watchdog.take_from(self._tree)
         self.traits = changed
         self._channels.traits = self._stage.traits = self._attention.traits = changed
