@@ -136,7 +136,9 @@ class Instrument:
         self.status.reply_waiting = False
 
     def status_byte(self, reply_waiting: bool) -> int:
-        """The status byte with bit 6 as the master summary (IEEE 488.2, 11.2).
+        """The status byte, with the master summary in bit 6 as `*STB?` has it (IEEE 488.2, 11.2).
+
+        A serial poll of a real bus has RQS there, which it clears: no wire here requests service.
 
         Args:
             reply_waiting: whether a reply is unread, which is bit 4.

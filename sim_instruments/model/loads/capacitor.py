@@ -17,7 +17,7 @@ from sim_instruments.model.drive import (
 
 @dataclass(slots=True)
 class Capacitor:
-    """C dv/dt = i - v / R, solved for a constant current from one moment to the next.
+    """C dv/dt = i - v / R (Kirchhoff's current law), solved for a constant current.
 
     Every drive is a constant current until the capacitor has reached some voltage, where it is
     held: a voltage source charges at its current limit up to its level, a current source at its

@@ -90,8 +90,6 @@ class AnyUse(RuleBasedStateMachine):
 
     @invariant()
     def the_state_is_one_that_an_instrument_can_be_in(self) -> None:
-        if not hasattr(self, "instrument"):
-            return
         assert self.instrument.status_byte(False) in range(256)
         assert all(isinstance(on, bool) for on in self.instrument.output().values())
         for point in self.instrument.terminals().values():
