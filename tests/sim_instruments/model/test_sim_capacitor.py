@@ -97,7 +97,7 @@ CAPACITORS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     load=CAPACITORS,
     before=st.lists(st.tuples(DRIVES, st.floats(0, 10)), max_size=3),
@@ -136,6 +136,7 @@ def test_looking_at_it_in_between_changes_nothing(
     assert watched.voltage_v == pytest.approx(load.voltage_v, rel=1e-6, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(load=CAPACITORS, drive=DRIVES, elapsed_s=st.floats(1e-3, 1))
 def test_the_closed_form_is_what_small_steps_add_up_to(
     load: Capacitor, drive: Drive, elapsed_s: float

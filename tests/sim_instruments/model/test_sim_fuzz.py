@@ -101,6 +101,7 @@ TestAnyUse = AnyUse.TestCase
 TestAnyUse.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
+@settings(deadline=None)
 @given(message=MESSAGES)
 @example(message=b"*ESE 1E999")
 @example(message=b"OUTP? (@)")
