@@ -46,8 +46,8 @@ class Channels:
         self.names = tuple(names)
         self.selected = self.names[0]
         self.traits = traits
-        self._defaults = defaults
         self.switching: Callable[[str, bool], None] = _nothing
+        self._defaults = defaults
         self._values = {channel: dict(defaults) for channel in self.names}
 
     def values(self, channel: str) -> Mapping[str, Value]:

@@ -74,9 +74,9 @@ class Instrument:
         self._tree = build_commands(
             description, self._channels, self.status, measurements, self._reset
         )
-        traits.apply_to(self._tree)
         if traits.watchdog:
             self._watchdog.add_to(self._tree)
+        traits.apply_to(self._tree)
 
     def execute(
         self, message: bytes, *, reply_waiting: bool = False, now_s: float | None = None
@@ -136,7 +136,9 @@ class Instrument:
         self.status.reply_waiting = False
 
     def status_byte(self, reply_waiting: bool) -> int:
-        """The status byte with bit 6 as the master summary (IEEE 488.2, 11.2).
+        """The status byte, with the master summary in bit 6 as `*STB?` has it (IEEE 488.2, 11.2).
+
+        A serial poll of a real bus has RQS there, which it clears: no wire here requests service.
 
         Args:
             reply_waiting: whether a reply is unread, which is bit 4.
@@ -167,10 +169,10 @@ class Instrument:
         """
         changed = self.traits.changed(name, value)
         self._advance(now_s)
-        changed.apply_to(self._tree)
         if changed.watchdog and not self.traits.watchdog:
             self._watchdog.add_to(self._tree)
-        elif self.traits.watchdog and not changed.watchdog:
+        changed.apply_to(self._tree)
+        if self.traits.watchdog and not changed.watchdog:
             self._watchdog.take_from(self._tree)
         self.traits = changed
         self._channels.traits = self._stage.traits = self._attention.traits = changed

@@ -20,7 +20,10 @@ _STATE = ":OUTPut:PROTection:WDOG[:STATe]"
 _DELAY = ":OUTPut:PROTection:WDOG:DELay"
 _CLEAR = ":OUTPut:PROTection:CLEar"
 _CONDITION = ":STATus:QUEStionable:CONDition?"
+_HEADERS = (_STATE, f"{_STATE}?", _DELAY, f"{_DELAY}?", _CLEAR, _CONDITION)
+
 _PROTECTION = 1 << 11
+"""Bit PROT of the questionable status register."""
 
 _DELAY_S = Number(unit="S", minimum=1, maximum=3600, default=60, style="g")
 
@@ -54,7 +57,12 @@ class Watchdog:
         self._settings.reset()
 
     def add_to(self, tree: CommandTree) -> None:
-        """Add the commands."""
+        """Add the commands.
+
+        Raises:
+            ValueError: the instrument has one of its own; then none was added.
+        """
+        tree.require_new(_HEADERS)
         SettingCommands("enabled", Switch(), self._settings).add_to(tree, _STATE)
         SettingCommands("delay_s", _DELAY_S, self._settings).add_to(tree, _DELAY)
         tree.add(_CLEAR, order(self._stage.release))
@@ -62,7 +70,7 @@ class Watchdog:
 
     def take_from(self, tree: CommandTree) -> None:
         """Take the commands away, and with them what they have done."""
-        for header in (_STATE, f"{_STATE}?", _DELAY, f"{_DELAY}?", _CLEAR, _CONDITION):
+        for header in _HEADERS:
             tree.remove(header)
         self.reset()
         self._stage.release()

@@ -17,11 +17,13 @@ from sim_instruments.model.drive import (
 
 @dataclass(slots=True)
 class Capacitor:
-    """C dv/dt = i - v / R, solved for a constant current from one moment to the next.
+    """C dv/dt = i - v / R (Kirchhoff's current law), solved for a constant current.
 
     Every drive is a constant current until the capacitor has reached some voltage, where it is
     held: a voltage source charges at its current limit up to its level, a current source at its
-    level up to its voltage limit, and an electronic load discharges at its level down to 0 V.
+    level up to its voltage limit, and an electronic load discharges at its level down to 0 V. Above
+    its voltage limit a current source pulls at its level. What the drive cannot hold, because the
+    resistor takes more than the drive gives, decays from there.
 
     Attributes:
         capacitance_f: C, above 0.
@@ -35,27 +37,32 @@ class Capacitor:
 
     def advance(self, drive: Drive, elapsed_s: float) -> None:
         """Let it charge or decay while `drive` is in force."""
-        current_a, stop_v = self._push(drive)
-        reached_v = self._after(self.voltage_v, current_a, elapsed_s)
-        if current_a > 0:
-            reached_v = min(reached_v, stop_v)
-        elif current_a < 0:
-            reached_v = max(reached_v, stop_v)
-        self.voltage_v = reached_v
+        while elapsed_s > 0:
+            current_a, stop_v = self._push(drive)
+            if self._is_held(current_a, stop_v):
+                return
+            reached_s = self._time_to(stop_v, current_a)
+            if elapsed_s < reached_s:
+                self.voltage_v = self._after(self.voltage_v, current_a, elapsed_s)
+                return
+            self.voltage_v = stop_v
+            elapsed_s -= reached_s
 
     def point(self, drive: Drive) -> OperatingPoint:
         """What stands at the terminals at this moment."""
-        self.advance(drive, 0.0)
         current_a, stop_v = self._push(drive)
-        holding_a = self.voltage_v / self.resistance_ohm
-        held = self.voltage_v == stop_v and abs(holding_a) <= abs(current_a)
-        flowing_a = holding_a if held else current_a
+        held = self._is_held(current_a, stop_v)
+        if held:
+            current_a = self.voltage_v / self.resistance_ohm
         match drive:
             case VoltageSource():
-                return OperatingPoint(self.voltage_v, flowing_a, limited=not held)
-            case CurrentSink():
-                return OperatingPoint(self.voltage_v, abs(flowing_a), limited=held)
-        return OperatingPoint(self.voltage_v, flowing_a, limited=held)
+                return OperatingPoint(self.voltage_v, current_a, limited=not held)
+            case CurrentSource(level_a):
+                return OperatingPoint(self.voltage_v, current_a, limited=current_a != level_a)
+            case CurrentSink(level_a):
+                taken_a = abs(current_a)
+                return OperatingPoint(self.voltage_v, taken_a, limited=taken_a != level_a)
+        return OperatingPoint(self.voltage_v, 0.0)
 
     def fall(self, fall: Fall, elapsed_s: float) -> OperatingPoint:
         """Follow a source's fall as long as its current limit is enough, then discharge at it.
@@ -84,10 +91,30 @@ class Capacitor:
                 short_v = level_v - self.voltage_v
                 return math.copysign(limit_a, short_v or level_v), level_v
             case CurrentSource(level_a, limit_v):
+                if abs(self.voltage_v) > limit_v:
+                    outward_a = math.copysign(level_a, self.voltage_v)
+                    return -outward_a, math.copysign(limit_v, self.voltage_v)
                 return level_a, math.copysign(limit_v, level_a)
             case CurrentSink(level_a):
                 return (-level_a if self.voltage_v > 0 else 0.0), 0.0
         return 0.0, math.inf
+
+    def _is_held(self, current_a: float, stop_v: float) -> bool:
+        """Whether it is where the drive wants it, and the drive can feed the resistor there."""
+        return self.voltage_v == stop_v and abs(stop_v / self.resistance_ohm) <= abs(current_a)
+
+    def _time_to(self, stop_v: float, current_a: float) -> float:
+        """Seconds until it is at `stop_v`, infinite if that is not where it is going."""
+        way_v = stop_v - self.voltage_v
+        if current_a == 0 or way_v == 0:
+            return math.inf
+        if math.isinf(self.resistance_ohm):
+            seconds = way_v * self.capacitance_f / current_a
+            return seconds if (way_v > 0) == (current_a > 0) else math.inf
+        beyond_v = current_a * self.resistance_ohm - stop_v
+        if beyond_v == 0 or (way_v > 0) != (beyond_v > 0):
+            return math.inf
+        return self.resistance_ohm * self.capacitance_f * math.log1p(way_v / beyond_v)
 
     def _after(self, start_v: float, current_a: float, elapsed_s: float) -> float:
         """Solve it: v = i R + (v0 - i R) exp(-t / R C), and v = v0 + i t / C without R."""

@@ -6,7 +6,7 @@ import copy
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sim_instruments.model.drive import (
@@ -67,6 +67,19 @@ def test_a_current_source_charges_it_up_to_its_voltage_limit() -> None:
     assert after(load, drive, 1) == OperatingPoint(-3, 0, limited=True)
 
 
+@pytest.mark.parametrize("drive_level_a", [0.1, -0.1])
+def test_above_its_voltage_limit_a_current_source_pulls_it_down(drive_level_a: float) -> None:
+    load, drive = capacitor(5, math.inf), CurrentSource(drive_level_a, 3)
+    assert after(load, drive, 0.01) == OperatingPoint(4, -0.1, limited=drive_level_a > 0)
+    held_or_driven_on_v = 3 if drive_level_a > 0 else 2
+    assert after(load, drive, 0.02).voltage_v == pytest.approx(held_or_driven_on_v)
+
+
+def test_a_level_that_it_comes_down_to_and_the_source_cannot_hold_is_passed() -> None:
+    load = capacitor(5, resistance_ohm=10)
+    assert after(load, VoltageSource(4, 0.1), 1).voltage_v == pytest.approx(1)
+
+
 def test_an_electronic_load_empties_it_down_to_zero() -> None:
     load, drive = capacitor(5, math.inf), CurrentSink(0.1)
     assert after(load, drive, 0.02) == OperatingPoint(3, 0.1)
@@ -84,12 +97,27 @@ CAPACITORS = st.builds(
 )
 
 
+@settings(max_examples=300, deadline=None)
 @given(
     load=CAPACITORS,
     before=st.lists(st.tuples(DRIVES, st.floats(0, 10)), max_size=3),
     drive=DRIVES,
     first_s=st.floats(0, 10),
     rest_s=st.floats(0, 10),
+)
+@example(
+    load=Capacitor(0.0625, 2.0),
+    before=[(VoltageSource(2, 1), 1)],
+    drive=CurrentSource(0.25, 1),
+    first_s=0,
+    rest_s=1,
+)
+@example(
+    load=Capacitor(0.0625, math.inf),
+    before=[],
+    drive=VoltageSource(5e-324, 1),
+    first_s=1,
+    rest_s=1,
 )
 def test_looking_at_it_in_between_changes_nothing(
     load: Capacitor,
@@ -108,6 +136,7 @@ def test_looking_at_it_in_between_changes_nothing(
     assert watched.voltage_v == pytest.approx(load.voltage_v, rel=1e-6, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(load=CAPACITORS, drive=DRIVES, elapsed_s=st.floats(1e-3, 1))
 def test_the_closed_form_is_what_small_steps_add_up_to(
     load: Capacitor, drive: Drive, elapsed_s: float

@@ -90,8 +90,6 @@ class AnyUse(RuleBasedStateMachine):
 
     @invariant()
     def the_state_is_one_that_an_instrument_can_be_in(self) -> None:
-        if not hasattr(self, "instrument"):
-            return
         assert self.instrument.status_byte(False) in range(256)
         assert all(isinstance(on, bool) for on in self.instrument.output().values())
         for point in self.instrument.terminals().values():
@@ -103,6 +101,7 @@ TestAnyUse = AnyUse.TestCase
 TestAnyUse.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
+@settings(deadline=None)
 @given(message=MESSAGES)
 @example(message=b"*ESE 1E999")
 @example(message=b"OUTP? (@)")

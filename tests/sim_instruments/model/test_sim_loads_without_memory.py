@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim_instruments.model.drive import (
@@ -85,6 +85,7 @@ LOADS = st.one_of(
 LEVEL, LIMIT = st.floats(-200, 200), st.floats(1e-6, 100)
 
 
+@settings(deadline=None)
 @given(load=LOADS, level_v=LEVEL, limit_a=LIMIT)
 def test_a_voltage_source_keeps_either_its_level_or_its_limit(
     load: MemorylessLoad, level_v: float, limit_a: float
@@ -98,6 +99,7 @@ def test_a_voltage_source_keeps_either_its_level_or_its_limit(
         assert abs(point.current_a) <= limit_a
 
 
+@settings(deadline=None)
 @given(load=LOADS, level_a=st.floats(-10, 10), limit_v=LIMIT)
 def test_a_current_source_keeps_either_its_level_or_its_limit(
     load: MemorylessLoad, level_a: float, limit_v: float

@@ -89,6 +89,13 @@ def test_off_as_zero_volts_empties_a_capacitor(build: Build) -> None:
     assert smu.after(1, "MEAS:VOLT?;:MEAS:CURR?") == [0, 0]
 
 
+def test_what_drives_nothing_has_no_off_state_and_no_fall(build: Build) -> None:
+    load = build("load", off_state="zero_volts", fall_time_s="1")
+    load.ask("CURR 10;:INP ON;:INP OFF")
+    assert load.numbers("MEAS:VOLT?;CURR?") == [12, 0]
+    assert build("dmm", off_state="zero_volts").numbers("READ?") == [1.25]
+
+
 def test_channels_have_terminals_of_their_own(build: Build) -> None:
     supply = switched_on(build("supply"), "VOLT 1")
     points = supply.instrument.terminals()
@@ -110,6 +117,10 @@ class TestTheFallAfterOff:
         assert falling.instrument.output() == {"1": False, "2": False}
         assert falling.after(0.05, "MEAS:VOLT?;CURR?") == pytest.approx([6, 0.6])
         assert falling.after(0.15, "MEAS:VOLT?;CURR?") == pytest.approx([0, 0])
+
+    def test_it_begins_within_the_message(self, build: Build) -> None:
+        supply = build("supply", circuit={"resistance_ohm": "10"}, fall_time_s="0.2")
+        assert supply.numbers("VOLT 8;CURR 1;OUTP ON;OUTP OFF;:MEAS:VOLT?") == [8]
 
     def test_a_second_off_does_not_begin_it_again(self, falling: Bench) -> None:
         falling.clock.passes(0.1)
@@ -135,3 +146,11 @@ class TestTheFallAfterOff:
         assert supply.after(0.5, "MEAS:VOLT?;CURR?") == pytest.approx([0.75, -0.5])
         assert supply.after(0.5, "MEAS:VOLT?;CURR?") == pytest.approx([0.5, 0])
         assert supply.after(100, "MEAS:VOLT?") == pytest.approx([0.5])
+
+    def test_what_a_capacitor_keeps_decays_from_the_end_of_the_fall(self, build: Build) -> None:
+        circuit = {"capacitance_f": "1", "resistance_ohm": "100"}
+        supply = build("supply", circuit=circuit, fall_time_s="1")
+        switched_on(supply, "VOLT 1;CURR 0.5").clock.passes(3)
+        supply.ask("OUTP OFF")
+        left_v = -50 + 51 * math.exp(-0.01)  # 1 s at -0.5 A through 100 Ohm and 1 F
+        assert supply.after(101, "MEAS:VOLT?") == pytest.approx([left_v / math.e])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from sim_model_rig import Bench, Build
 
+from sim_instruments.model.description import describe
+from sim_instruments.model.instrument import Instrument
+
 OFF, ON = {"1": False}, {"1": True}
 
 
@@ -80,6 +83,21 @@ def test_the_circuit_goes_on_from_the_moment_it_bites(build: Build) -> None:
     assert smu.instrument.terminals()["1"].voltage_v < 0.1
 
 
+def test_while_it_holds_the_output_off_settings_do_not_touch_the_fall(guarded: Bench) -> None:
+    guarded.instrument.set_trait("fall_time_s", 1)
+    guarded.clock.passes(5.25)
+    assert guarded.numbers("MEAS:VOLT?") == pytest.approx([1.5])
+    guarded.clock.passes(0.25)
+    assert guarded.numbers("OUTP OFF;OUTP ON;:MEAS:VOLT?") == pytest.approx([1])
+    assert guarded.after(0.25, "MEAS:VOLT?") == pytest.approx([0.5])
+
+
+def test_clearing_it_ends_the_fall(guarded: Bench) -> None:
+    guarded.instrument.set_trait("fall_time_s", 1)
+    guarded.clock.passes(5.5)
+    assert guarded.numbers("OUTP:PROT:CLE;:MEAS:VOLT?") == [2]
+
+
 @pytest.mark.parametrize("command", ["OUTP:PROT:WDOG ON", "OUTP:PROT:WDOG:DEL?", "OUTP:PROT:CLE"])
 def test_without_the_trait_there_are_no_such_commands(build: Build, command: str) -> None:
     smu = build()
@@ -94,3 +112,13 @@ def test_taken_away_it_lets_go(guarded: Bench) -> None:
     assert guarded.ask("OUTP:PROT:WDOG?") is None
     guarded.instrument.set_trait("watchdog", True)
     assert guarded.ask("*CLS;:OUTP:PROT:WDOG?;:SYST:ERR?") == '0;0,"No error"'
+
+
+def test_it_does_not_take_the_place_of_a_command_that_the_instrument_has() -> None:
+    scpi = {"role": "meter", "accepts": [":OUTPut:PROTection:CLEar"]}
+    instrument = Instrument(describe({"scpi": scpi}))
+    with pytest.raises(ValueError, match=r"':OUTPut:PROTection:CLEar' is described twice"):
+        instrument.set_trait("watchdog", True)
+    assert not instrument.traits.watchdog
+    instrument.execute(b"OUTP:PROT:WDOG ON")
+    assert instrument.execute(b"OUTP:PROT:CLE;:SYST:ERR?").reply == '-113,"Undefined header"'

@@ -61,6 +61,17 @@ def test_mute_while_busy_loses_an_off_behind_a_slow_query(build: Build) -> None:
     assert smu.ask("OUTP OFF;OUTP?") == "0"
 
 
+def test_it_is_busy_with_one_message_after_the_other(build: Build) -> None:
+    smu = build(takes_s={"READ?": "0.5"})
+    smu.ask("READ?")
+    smu.ask("READ?")
+    smu.instrument.set_trait("mute_while_busy", True)
+    smu.clock.passes(0.9)
+    assert smu.instrument.execute(b"OUTP OFF").lost
+    smu.clock.passes(0.1)
+    assert not smu.instrument.execute(b"OUTP OFF").lost
+
+
 def test_a_list_takes_as_long_as_its_units_together(build: Build) -> None:
     smu = build(takes_s={"READ?": "0.5", "*OPC?": "0.25"}, reset_takes_s="2")
     assert smu.instrument.execute(b"*RST;*OPC?;:OUTP?;*OPC?") == Answer("1;0;1", 2.5)
