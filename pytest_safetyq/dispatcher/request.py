@@ -29,7 +29,8 @@ def make_command(
     return Command(
         cmd_id,
         payload,
-        Priority(priority),
+        # Calling the enum costs more than all other checks together.
+        priority if isinstance(priority, Priority) else Priority(priority),
         timeout_s=valid_budget(timeout_s),
         expects_reply=asks_question(payload) if expect_reply is None else expect_reply,
         submitted_s=submitted_s,
