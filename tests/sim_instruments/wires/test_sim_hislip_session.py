@@ -15,7 +15,7 @@ from sim_instruments.wires.hislip.codes import ErrorCode, FatalCode, MessageType
 from sim_instruments.wires.hislip.listener import HislipListener
 from sim_instruments.wires.hislip.messages import MAX_PAYLOAD_BYTES
 
-SLOW_S = 0.05
+SLOW_S = 0.4
 FIRST, SECOND, THIRD = 0xFFFF_FF00, 0xFFFF_FF02, 0xFFFF_FF04
 
 
