@@ -68,6 +68,8 @@ def assemble(files: Sequence[Path], witness: Witness, seed: int) -> list[Served]
                 other = entries[entry.address][0]
                 raise ValueError(f"{path}: the address {entry.address} is in {other} too")
             entries[entry.address] = path, entry
+    if not entries:
+        raise ValueError(f"{', '.join(map(str, files))}: no 'resources' to serve")
     names = _names([entry.device for _, entry in entries.values()])
     return [
         _built(path, entry, name, witness, seed)

@@ -74,7 +74,8 @@ def _end_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
-        if number is not None:
+        # One that is ignored, as under nohup, is to stay so.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             # Works on every platform, which `loop.add_signal_handler` does not.
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -138,6 +139,18 @@ def test_a_signal_ends_it_in_good_order(
     assert client.recv(10) == b""
     wait_until(lambda: has_ended(sim_bench))
     assert sim_bench.process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored() -> None:
+    command = ["sh", "-c", 'trap "" HUP; exec "$0" -m sim_instruments', sys.executable]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    with server, Control(json.loads(server.stdout.readline())["control"]) as control:
+        server.send_signal(signal.SIGHUP)
+        assert control.state("smu").output == {"1": False}
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
 
 
 def test_a_request_ends_it_even_while_a_client_does_not_read(

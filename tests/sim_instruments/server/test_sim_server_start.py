@@ -159,6 +159,7 @@ def test_a_port_in_use_is_one_line_and_leaves_nothing_running() -> None:
     [
         ("devices: [", "while parsing"),
         ("", "not a YAML mapping"),
+        ('spec: "1.1"\ndevices: {}\nresources: {}', "no 'resources' to serve"),
         (PLAIN + "  GPIB::1: {device: psu}\n", "two devices on the address GPIB0::1::INSTR"),
         (PLAIN.replace("device: psu", "device: psi"), "unknown device 'psi'"),
         (PLAIN.replace('{q: "\\r\\n"', '{q: ""'), "the q of eom 'TCPIP SOCKET' is empty"),
