@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.wires.place import Place
@@ -16,8 +16,8 @@ LIMIT_BYTES = 1024 * 1024
 class QueuedStream(Stream):
     """A stream that takes frames without making the caller wait.
 
-    Once more than `LIMIT_BYTES` wait to be sent, nothing more is executed for this client; and
-    once more than that waits to be executed, nothing more is read from it.
+    Once more than `LIMIT_BYTES` wait to be sent, nothing more should be executed for this client,
+    as `may_proceed` says; and once more than that waits to be executed, nothing more is read.
 
     Args:
         places: the instruments that it leads to.
@@ -30,25 +30,7 @@ class QueuedStream(Stream):
         self._unsent: deque[tuple[bytes, Effect]] = deque()
         self._unsent_bytes = 0
         self._held_bytes = 0
-        self._steps: deque[tuple[int, Iterator[None]]] = deque()
         self._sender: asyncio.Task[None] | None = None
-
-    def execute(self, chunk: bytes) -> Iterator[None]:
-        """Execute the bytes that have come, one message or line at each step."""
-        raise NotImplementedError
-
-    def is_blocked(self) -> bool:
-        """Whether the next message must wait; whoever blocks it calls `resume` when it is over."""
-        return False
-
-    def received(self, chunk: bytes) -> None:
-        """Execute the bytes that have come, as far as there is room for the answers."""
-        steps = self.execute(chunk)
-        # Mostly nothing waits and nothing stands against it: no need to queue and to count.
-        if not self._steps and self._is_exhausted(steps):
-            return
-        self._steps.append((len(chunk), steps))
-        self.hold(len(chunk))
 
     def push(self, frame: bytes, effect: Effect = UNHARMED) -> None:
         """Send a frame after those before it, as soon as the faults and the client allow."""
@@ -71,12 +53,16 @@ class QueuedStream(Stream):
         if must_hold != self._is_full:
             self.hold_reading(must_hold)
 
-    def resume(self) -> None:
-        """Go on with what has come, soon, as what stood against it may have gone."""
-        asyncio.get_running_loop().call_soon(self._execute_steps)
+    def proceeds(self) -> None:
+        """Called when what stood against going on is gone."""
+
+    @property
+    def may_proceed(self) -> bool:
+        """Whether neither a freeze nor a client that does not read stands against going on."""
+        return self._may_proceed.is_set()
 
     async def until_proceeding(self) -> None:
-        """Wait until neither a freeze nor a client that does not read stands against going on."""
+        """Wait for `may_proceed`, or for the end of the connection."""
         await self._may_proceed.wait()
 
     def reconsider(self) -> None:
@@ -86,7 +72,7 @@ class QueuedStream(Stream):
             self._may_proceed.clear()
         elif not self._may_proceed.is_set():
             self._may_proceed.set()
-            self.resume()
+            self.proceeds()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by asyncio; nobody waits for a thaw or for a client that is gone."""
@@ -107,24 +93,6 @@ class QueuedStream(Stream):
             await self.send(frame, effect)
         finally:
             self._count_unsent(-len(frame))
-
-    def _execute_steps(self) -> None:
-        while self._steps:
-            chunk_bytes, steps = self._steps[0]
-            if not self._is_exhausted(steps):
-                return
-            self._steps.popleft()
-            self.hold(-chunk_bytes)
-
-    def _is_exhausted(self, steps: Iterator[None]) -> bool:
-        """Take the steps that may be taken; return whether those were all."""
-        while self._may_execute():
-            if next(steps, self) is self:
-                return True
-        return False
-
-    def _may_execute(self) -> bool:
-        return self._may_proceed.is_set() and not self.is_closing and not self.is_blocked()
 
     def _count_unsent(self, added_bytes: int) -> None:
         was_congested = self._unsent_bytes > LIMIT_BYTES

@@ -21,14 +21,14 @@ from sim_instruments.wires.hislip.messages import (
 )
 from sim_instruments.wires.hislip.sessions import ChannelPair, Sessions
 from sim_instruments.wires.place import Place, Refused
-from sim_instruments.wires.queued_stream import QueuedStream
+from sim_instruments.wires.stepped_stream import SteppedStream
 
 WIRE = "hislip"
 SUB_ADDRESS = "hislip0"
 _VENDOR_ID = int.from_bytes(b"SI", "big")
 
 
-class Connection(QueuedStream):
+class Connection(SteppedStream):
     """One of the two connections of a client.
 
     Args:

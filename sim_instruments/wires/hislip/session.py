@@ -10,7 +10,7 @@ from sim_instruments.wires.hislip.codes import Control, ErrorCode, MessageType
 from sim_instruments.wires.hislip.message_ids import MessageIds
 from sim_instruments.wires.hislip.messages import Message, error, split_reply, unrecognized
 from sim_instruments.wires.place import Place
-from sim_instruments.wires.queued_stream import QueuedStream
+from sim_instruments.wires.stepped_stream import SteppedStream
 
 
 class Session:
@@ -24,7 +24,7 @@ class Session:
     """
 
     def __init__(
-        self, place: Place, port: Port, sync: QueuedStream, send_async: Callable[[bytes], None]
+        self, place: Place, port: Port, sync: SteppedStream, send_async: Callable[[bytes], None]
     ) -> None:
         self.ids = MessageIds()
         self.largest_message_bytes: int | None = None

@@ -11,7 +11,7 @@ from sim_instruments.wires.hislip.messages import FatalHislipError, Message
 from sim_instruments.wires.hislip.requests import Requests
 from sim_instruments.wires.hislip.session import Session
 from sim_instruments.wires.place import Place
-from sim_instruments.wires.queued_stream import QueuedStream
+from sim_instruments.wires.stepped_stream import SteppedStream
 
 _MOST_SESSIONS = 1 << 16
 
@@ -26,17 +26,17 @@ class ChannelPair:
         sync: the synchronous channel.
     """
 
-    def __init__(self, place: Place, port: Port, number: int, sync: QueuedStream) -> None:
+    def __init__(self, place: Place, port: Port, number: int, sync: SteppedStream) -> None:
         self.number = number
         self._place = place
         self._sync = sync
-        self._async: QueuedStream | None = None
+        self._async: SteppedStream | None = None
         self._session = Session(place, port, sync, self._send_async)
         self._lock = SessionLock(place.lock, self._session)
         self._requests = Requests(self._session, self._lock, self._send_async)
         self.is_over = False
 
-    def attach(self, channel: QueuedStream) -> None:
+    def attach(self, channel: SteppedStream) -> None:
         """Make a connection the asynchronous channel.
 
         Raises:
@@ -102,7 +102,7 @@ class Sessions:
         self._pairs: dict[int, ChannelPair] = {}
         self._last_number = 0
 
-    def add(self, open_port: Callable[[], Port], sync: QueuedStream) -> ChannelPair:
+    def add(self, open_port: Callable[[], Port], sync: SteppedStream) -> ChannelPair:
         """Begin a session with its synchronous channel.
 
         Args:

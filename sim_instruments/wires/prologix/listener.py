@@ -11,12 +11,12 @@ from sim_instruments.wires.prologix.addresses import Address, parse_resource
 from sim_instruments.wires.prologix.bus import Bus
 from sim_instruments.wires.prologix.controller import Controller
 from sim_instruments.wires.prologix.lines import LineReader
-from sim_instruments.wires.queued_stream import QueuedStream
+from sim_instruments.wires.stepped_stream import SteppedStream
 
 WIRE = "prologix"
 
 
-class Host(QueuedStream):
+class Host(SteppedStream):
     """A host's connection to a controller of its own.
 
     Args:

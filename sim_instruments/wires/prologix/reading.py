@@ -56,7 +56,7 @@ class Reading:
         if self._port is not None and self._port.due_s() is None:
             self._port.read_without_query()
         self._expect_more()
-        self._read_due()
+        self._go_on()
 
     def stop(self) -> None:
         """End it without calling anybody."""
@@ -64,20 +64,29 @@ class Reading:
         if self._alarm is not None:
             self._alarm.cancel()
 
-    def _read_due(self) -> None:
+    def _go_on(self) -> None:
         while not self.is_over:
-            reply = self._port.take() if self._port is not None else None
-            if reply is None:
+            reply = self._reply_in_time()
+            if reply is not None:
+                self._take(reply)
+            elif self._loop.time() < self._silent_at_s:
                 self._wait()
                 return
-            self._take(reply)
+            else:
+                self.is_over = True
+
+    def _reply_in_time(self) -> Reply | None:
+        if self._port is None:
+            return None
+        due_s = self._port.due_s()
+        # Compared with the time that was allowed, as the loop may come late.
+        if due_s is None or due_s > self._silent_at_s:
+            return None
+        return self._port.take()
 
     def _wake(self) -> None:
         self._alarm = None
-        if self._loop.time() < self._silent_at_s:
-            self._read_due()
-        else:
-            self.is_over = True
+        self._go_on()
         if self.is_over:
             self._finished()
 

@@ -100,6 +100,7 @@ class Link:
             return
         if not waits:
             raise DeviceError(ErrorCode.DEVICE_LOCKED)
+        waiting = self._loop.create_future()
 
         def attempt_if_waiting() -> bool:
             if waiting.done():
@@ -109,7 +110,6 @@ class Link:
             waiting.set_result(None)
             return True
 
-        waiting = self._loop.create_future()
         give_up = self._lock.wait(attempt_if_waiting)
         try:
             await self._await(waiting, lock_timeout_s, ErrorCode.DEVICE_LOCKED)

@@ -15,7 +15,7 @@ from sim_instruments.wires.hislip.codes import ErrorCode, FatalCode, MessageType
 from sim_instruments.wires.hislip.listener import HislipListener
 from sim_instruments.wires.hislip.messages import MAX_PAYLOAD_BYTES
 
-SLOW_S = 0.05
+SLOW_S = 0.4
 FIRST, SECOND, THIRD = 0xFFFF_FF00, 0xFFFF_FF02, 0xFFFF_FF04
 
 
@@ -110,6 +110,9 @@ async def test_in_overlapped_mode_every_reply_comes_under_the_servers_own_ids(
     ]
     assert device.executed == ["SLOW?", "OUTP 0", "B?"]
     assert device.interruptions == 0
+    assert await client.clear(overlapped=True) == 1
+    client.write("C?")
+    assert (await client.read())[2:] == (FIRST, b"C?\n")
     assert await client.clear(overlapped=False) == 0
     client.write("A?")
     client.write("B?")

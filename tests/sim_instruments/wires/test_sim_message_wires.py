@@ -25,7 +25,7 @@ from sim_instruments.sim_bench import SimBench
 Open = Callable[..., MessageBasedResource]
 
 WIRES = ["hislip", "vxi11", "prologix"]
-SLOW_S = 0.4
+SLOW_S = 1.5
 MEGABYTE = bytes(range(32, 127)) * 11_100
 """More than PyVISA's chunks and HiSLIP's messages hold at once."""
 
