@@ -42,6 +42,7 @@ TO_SUPERVISOR: list[m.Message] = [
     m.State(id=8, instrument="smu"),
     m.Records(id=9),
     m.BeginTest(id=10, test="t"),
+    m.TakeEStops(id=30),
     m.StartStream(id=11, instrument="smu", command="c", every_s=0.1),
     m.StopStream(id=12, stream=11),
     m.BeginJob(id=13, instrument="smu", name="n", priority=Priority.POLL, timeout_s=1.0),
