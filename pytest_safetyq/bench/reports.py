@@ -66,7 +66,7 @@ class EStopReport:
         return "CONFIRMED" if self.confirmed else "UNCONFIRMED"
 
     @property
-    def each(self) -> tuple["EStopReport", ...]:
+    def each(self) -> "tuple[EStopReport, ...]":
         """The reports of the instruments of a bench, if any; of one instrument this one."""
         return tuple(self.by_instrument.values()) or ((self,) if self.instrument else ())
 
