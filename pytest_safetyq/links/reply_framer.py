@@ -4,6 +4,7 @@ A socket and a serial port carry bytes; only a terminator says where a reply end
 """
 
 import re
+from typing import NamedTuple
 
 from pytest_safetyq.errors import LinkLost
 
@@ -12,6 +13,23 @@ MAX_REPLY_BYTES = 256 * 1024 * 1024
 _STRAY = b"\r\n"
 _SEPARATORS = b",;"  # a block stands at the beginning of a reply, or behind one of these
 _HEAD = re.compile(rb"#([1-9])(\d*)")
+
+
+class Framed(NamedTuple):
+    """A reply as it came.
+
+    Attributes:
+        wire: All bytes of it, its terminator included.
+        end: Where its terminator, and a CR or LF beside that, begins.
+    """
+
+    wire: bytes
+    end: int
+
+    @property
+    def content(self) -> bytes:
+        """The reply without its terminator."""
+        return self.wire[: self.end]
 
 
 class ReplyFramer:
@@ -48,21 +66,30 @@ class ReplyFramer:
         self._scanned = 0  # nothing before this ends the first reply
         self._block_end = 0  # where its last block ends: data, which no stripping may touch
 
+    def fresh(self) -> "ReplyFramer":
+        """Return another one with the same rules and nothing in it."""
+        return ReplyFramer(
+            self._terminator,
+            block_terminated=self._block_terminated,
+            limit_bytes=self._limit_bytes,
+        )
+
     def feed(self, chunk: bytes) -> None:
         """Take what has arrived."""
         self._buffer += chunk
 
-    def __len__(self) -> int:
-        """Return how many bytes wait, replies that are complete included."""
-        return len(self._buffer)
+    @property
+    def has_content(self) -> bool:
+        """Whether anything waits that isn't the rest of a terminator."""
+        return bool(self._buffer) and bool(self._buffer.strip(_STRAY))
 
-    def clear(self) -> None:
-        """Forget what has arrived."""
-        self._buffer.clear()
-        self._scanned = self._block_end = 0
+    @property
+    def is_overfull(self) -> bool:
+        """Whether more waits than one reply may be."""
+        return len(self._buffer) > self._limit_bytes
 
-    def next_reply(self) -> bytes | None:
-        """Take the oldest complete reply, without its terminator; None while there is none.
+    def next_reply(self) -> Framed | None:
+        """Take the oldest complete reply; None while there is none.
 
         Raises:
             LinkLost: A reply is longer than it may be: its end is unknown.
@@ -74,10 +101,12 @@ class ReplyFramer:
             raise LinkLost(f"a reply is longer than {self._limit_bytes} bytes")
         if not is_complete:
             return None
-        reply = bytes(memoryview(self._buffer)[: self._scanned])
+        wire = bytes(memoryview(self._buffer)[: self._scanned])
+        tail = wire[self._block_end :].removesuffix(self._terminator).rstrip(_STRAY)
+        framed = Framed(wire, self._block_end + len(tail))
         del self._buffer[: self._scanned]
-        kept, self._scanned, self._block_end = self._block_end, 0, 0
-        return reply[:kept] + reply[kept:].removesuffix(self._terminator).rstrip(_STRAY)
+        self._scanned = self._block_end = 0
+        return framed
 
     def _drop_stray(self) -> None:
         kept = self._buffer.lstrip(_STRAY)

@@ -17,7 +17,7 @@ def replies(framer: ReplyFramer, *chunks: bytes) -> list[bytes]:
     for chunk in chunks:
         framer.feed(chunk)
         while (reply := framer.next_reply()) is not None:
-            found.append(reply)
+            found.append(reply.content)
     return found
 
 
@@ -49,6 +49,12 @@ def test_a_reply_ends_where_it_ends(terminator: bytes, sent: bytes, found: list[
     assert replies(ReplyFramer(terminator), sent) == found
     one_by_one = [bytes((value,)) for value in sent]
     assert replies(ReplyFramer(terminator), *one_by_one) == found
+
+
+def test_what_came_on_the_wire_is_kept() -> None:
+    framer = ReplyFramer()
+    framer.feed(b"1\r\n")
+    assert framer.next_reply() == (b"1\r\n", 1)
 
 
 @pytest.mark.parametrize("rest", [b"2\n", b"\n2\n", b"\r\n2\n"])
@@ -91,13 +97,19 @@ def test_a_block_that_announces_too_much_is_an_error_at_once() -> None:
         framer.next_reply()
 
 
-def test_what_is_cleared_is_gone() -> None:
+@pytest.mark.parametrize(("waiting", "content"), [(b"", False), (b"\r\n", False), (b"1", True)])
+def test_the_rest_of_a_terminator_is_no_content(waiting: bytes, content: bool) -> None:
     framer = ReplyFramer()
-    framer.feed(b"#15ab")
-    assert framer.next_reply() is None
-    framer.clear()
-    assert len(framer) == 0
-    assert replies(framer, b"1\n") == [b"1"]
+    framer.feed(waiting)
+    assert framer.has_content is content
+
+
+def test_more_than_one_reply_may_be_is_overfull() -> None:
+    framer = ReplyFramer(limit_bytes=3)
+    framer.feed(b"1\n2")
+    assert not framer.is_overfull
+    framer.feed(b"\n")
+    assert framer.is_overfull
 
 
 def test_a_stream_needs_a_terminator() -> None:
@@ -111,4 +123,6 @@ def test_a_long_reply_is_scanned_once() -> None:
         framer.feed(b"x" * 10_000)
         assert framer.next_reply() is None
     framer.feed(b"\n")
-    assert len(framer.next_reply() or b"") == 20_000_000
+    reply = framer.next_reply()
+    assert reply is not None
+    assert len(reply.content) == 20_000_000
