@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +16,10 @@ from pytest_safetyq.errors import SafetyError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0 only if all is well."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["serve"]:
+        return _serve(given[1:])
+    options = _parser().parse_args(given)
     try:
         return int(options.run(options))
     except SafetyError as error:
@@ -39,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
             _add_selection(command)
         if name in ("list", "check", "estop"):
             command.add_argument("--visa", metavar="LIBRARY", help="the VISA library, as PyVISA's")
+    # Its options are the server's, and reach it unread.
+    commands.add_parser("serve", help="serve simulated instruments on real wires")
     return parser
 
 
@@ -80,6 +87,20 @@ def _models(options: argparse.Namespace) -> int:
         confirm = "" if profile.confirm is None else f", confirmed by {profile.confirm.query}"
         print(f"{name}: {off}{confirm}")
     return 0
+
+
+def _serve(arguments: list[str]) -> int:
+    """Become the server: signals, output and exit status are its own.
+
+    The simulation and the runtime don't import each other, so it is started as a program.
+    """
+    command = [sys.executable, "-m", "sim_instruments", *arguments]
+    if os.name == "posix":
+        os.execv(sys.executable, command)
+    # Elsewhere exec returns to the shell at once. Ctrl-C reaches both: the server's answer counts.
+    with subprocess.Popen(command) as server:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return server.wait()
 
 
 def _wish(options: argparse.Namespace) -> Wish:

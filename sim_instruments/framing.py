@@ -32,3 +32,17 @@ class Framer:
             # The first half of a terminator may be at the end.
             self._partial = self._partial[len(self._partial) - len(self._terminator) + 1 :]
         return messages
+
+    def finish(self) -> list[bytes | None]:
+        """End the message begun, as an END or EOI without a terminator does; none if there is none.
+
+        Gives what `feed` would have given had the terminator come.
+        """
+        if not self._partial and not self._overrun:
+            return []
+        return self.feed(self._terminator)
+
+    def discard(self) -> None:
+        """Forget the message begun."""
+        self._partial = b""
+        self._overrun = False

@@ -1,77 +1,149 @@
-"""One connection to one instrument: bytes in, whole replies out when their time has come."""
+"""One client's conversation with an instrument: bytes in, whole replies out when they are due."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from sim_instruments.faults import UNHARMED, Effect, FaultPlan
 from sim_instruments.framing import Framer
-from sim_instruments.model.instrument import Instrument
-from sim_instruments.model.scpi_errors import INPUT_BUFFER_OVERRUN
-from sim_instruments.witness import Witness
+from sim_instruments.shared import SharedInstrument
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply that is to be sent.
+
+    Attributes:
+        payload: its bytes, terminator included.
+        effect: which faults strike it; goes to `Stream.send` with the frame.
+        due_s: monotonic time at which it is available.
+    """
+
+    payload: bytes
+    effect: Effect = UNHARMED
+    due_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terminators:
+    """What ends a program message (`query`) and a response message (`reply`)."""
+
+    query: bytes = b"\n"
+    reply: bytes = b"\n"
 
 
 class Port:
-    """Where an instrument's bytes arrive and its replies wait.
+    r"""Where one client's bytes arrive and its replies wait.
 
-    Unread replies are kept in order. IEEE 488.2 (6.3.2) would discard them when the next message
-    arrives; many instruments do not, and a client that reads another command's reply shows here.
+    There are two manners of treating a reply that was not read when the next message comes. Kept
+    in order, as on a raw socket and a serial line, where a client that reads another command's
+    reply shows; or discarded with error -410, as IEEE 488.2 (6.3.2.3) has it on GPIB, VXI-11 and
+    HiSLIP in synchronized mode.
 
     Args:
         instrument: what executes the messages.
-        resource_name: canonical name under which the witness enters them.
-        query_terminator: what ends a message.
-        reply_terminator: what ends a reply.
-        witness: who writes them down, if anybody.
-        clock: monotonic time in seconds.
+        terminators: what ends a message and a reply.
+        keeps_unread: the manner.
+        wire: the name of the wire, for the witness.
+        client: who it is, for the witness.
+        faults: what goes wrong with which message, `None` for nothing.
+        befall: called with an effect that has happenings, once its message was executed.
     """
 
     def __init__(
         self,
-        instrument: Instrument,
-        resource_name: str,
-        query_terminator: bytes,
-        reply_terminator: bytes,
+        instrument: SharedInstrument,
+        terminators: Terminators,
         *,
-        witness: Witness | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        keeps_unread: bool = True,
+        wire: str = "",
+        client: str = "",
+        faults: FaultPlan | None = None,
+        befall: Callable[[Effect], object] | None = None,
+        closed: Callable[[Port], object] | None = None,
     ) -> None:
         self._instrument = instrument
-        self._resource_name = resource_name
-        self._framer = Framer(query_terminator)
-        self._reply_terminator = reply_terminator
-        self._witness = witness
-        self._clock = clock
-        self._busy_until_s = 0.0
-        self._replies: deque[tuple[float, bytes]] = deque()
+        self._terminators = terminators
+        self._keeps_unread = keeps_unread
+        self._wire = wire
+        self._client = client
+        self._faults = faults
+        self._befall = befall
+        self._closed = closed
+        self._framer = Framer(terminators.query)
+        self._replies: deque[Reply] = deque()
 
-    def write(self, chunk: bytes) -> None:
-        """Take bytes, and execute each message that they complete."""
-        for message in self._framer.feed(chunk):
+    @property
+    def unread(self) -> int:
+        """How many replies wait, due or not."""
+        return len(self._replies)
+
+    def write(self, chunk: bytes, *, end: bool = False) -> None:
+        """Take bytes, and execute each message that they complete.
+
+        Args:
+            chunk: any number of bytes, from any part of any number of messages.
+            end: the message is complete without a terminator, as END, EOI or RMT says.
+        """
+        messages = self._framer.feed(chunk)
+        if end:
+            messages += self._framer.finish()
+        for message in messages:
             if message is None:
-                self._instrument.status.record(INPUT_BUFFER_OVERRUN)
+                self._instrument.device.overrun()
             elif message.strip():
                 self._execute(message)
 
-    def take(self) -> bytes | None:
-        """Take the oldest reply with its terminator, `None` while there is none that is due."""
+    def due_s(self) -> float | None:
+        """When the oldest reply is due, in monotonic seconds; `None` when none waits."""
+        return self._replies[0].due_s if self._replies else None
+
+    def take(self) -> Reply | None:
+        """Take the oldest reply, `None` while there is none that is due."""
         if not self._replies:
             return None
-        due_s, reply = self._replies[0]
-        if due_s and self._clock() < due_s:
+        due_s = self._replies[0].due_s
+        if due_s and self._instrument.clock() < due_s:
             return None
-        self._replies.popleft()
-        return reply
+        return self._replies.popleft()
+
+    def put_back(self, reply: Reply) -> None:
+        """Let the rest of a reply that was read in part wait for the next read."""
+        self._replies.appendleft(reply)
+
+    def clear(self) -> None:
+        """Device clear: forget the message begun and the replies that wait (IEEE 488.2, 5.8)."""
+        self._framer.discard()
+        self._replies.clear()
+        self._instrument.device.device_clear()
+
+    def read_without_query(self) -> None:
+        """Note that the client reads although nothing it sent asks for a reply (-420)."""
+        self._instrument.device.unterminated()
+
+    def status_byte(self) -> int:
+        """The status byte as a serial poll reads it; bit 4 says whether a reply waits here."""
+        return self._instrument.device.status_byte(bool(self._replies))
+
+    def close(self) -> None:
+        """Let go of the instrument; closing again changes nothing."""
+        self._replies.clear()
+        closed, self._closed = self._closed, None
+        if closed is not None:
+            closed(self)
 
     def _execute(self, message: bytes) -> None:
-        answer = self._instrument.execute(message, reply_waiting=bool(self._replies))
-        if answer.takes_s:
-            self._busy_until_s = max(self._busy_until_s, self._clock()) + answer.takes_s
-        if answer.reply is not None:
-            reply = answer.reply.encode() + self._reply_terminator
-            self._replies.append((self._busy_until_s, reply))
-        if self._witness is not None:
-            text = message.decode("ascii", "backslashreplace").strip()
-            output = self._instrument.output()
-            self._witness.record(self._resource_name, text, answer.reply, output)
+        if self._replies and not self._keeps_unread:
+            self._replies.clear()
+            self._instrument.device.interrupted()
+        effect = UNHARMED if self._faults is None else self._faults.decide(message)
+        executed = self._instrument.execute(
+            message, reply_waiting=bool(self._replies), wire=self._wire, client=self._client
+        )
+        if executed.reply is not None and not effect.no_reply:
+            payload = executed.reply + self._terminators.reply
+            self._replies.append(Reply(payload, effect, executed.due_s))
+        if effect.happenings and self._befall is not None:
+            self._befall(effect)

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,9 @@ class WitnessEntry:
         message: the program message without its terminator.
         reply: the response message without its terminator, `None` when there was none.
         output: whether each output was on after the message; empty without outputs.
+        wire: what it came over: `sim` for PyVISA's simulation, `socket`, `serial`, ....
+        client: who sent it, as far as the wire can tell.
+        lost: whether the instrument threw it away instead of executing it.
     """
 
     t: float
@@ -31,24 +34,42 @@ class WitnessEntry:
     message: str
     reply: str | None
     output: Mapping[str, bool]
+    wire: str = ""
+    client: str = ""
+    lost: bool = False
 
 
 class Witness:
-    """Appends entries to a file.
+    """Enters what instruments execute, into a file and for listeners.
 
     Each entry is one `write` to a descriptor in append mode, so that entries of several processes
     never mix and none is lost in a buffer when the process is killed.
 
     Args:
-        path: the file, created when it does not exist.
+        path: the file, created when it does not exist; `None` for listeners only.
+
+    Raises:
+        OSError: the file cannot be written.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        weakref.finalize(self, os.close, self._descriptor)
+    def __init__(self, path: str | Path | None) -> None:
+        self.listeners: list[Callable[[bytes], object]] = []
+        """Each is called with every entry, as one line of JSON with its line feed."""
+        self._descriptor: int | None = None
+        if path is not None:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            weakref.finalize(self, os.close, self._descriptor)
 
     def record(
-        self, instrument: str, message: str, reply: str | None, output: Mapping[str, bool]
+        self,
+        instrument: str,
+        message: str,
+        reply: str | None,
+        output: Mapping[str, bool],
+        *,
+        wire: str = "",
+        client: str = "",
+        lost: bool = False,
     ) -> None:
         """Append one entry, with the present time."""
         entry = {
@@ -57,14 +78,30 @@ class Witness:
             "message": message,
             "reply": reply,
             "output": output,
+            "wire": wire,
+            "client": client,
+            "lost": lost,
         }
-        os.write(self._descriptor, json.dumps(entry).encode() + b"\n")
+        line = json.dumps(entry).encode() + b"\n"
+        if self._descriptor is not None:
+            os.write(self._descriptor, line)
+        for listener in self.listeners:
+            listener(line)
 
 
 def witness_from_environment() -> Witness | None:
     """Give a witness for the file that `SIM_INSTRUMENTS_WITNESS` names, `None` without it."""
     path = os.environ.get(WITNESS_VARIABLE)
     return Witness(path) if path else None
+
+
+def entry_from_json(line: str | bytes) -> WitnessEntry:
+    """Read one entry.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    return WitnessEntry(**json.loads(line))
 
 
 def read_witness(path: str | Path) -> list[WitnessEntry]:
@@ -75,4 +112,4 @@ def read_witness(path: str | Path) -> list[WitnessEntry]:
         ValueError: a line is not JSON.
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return [WitnessEntry(**json.loads(line)) for line in lines]
+    return [entry_from_json(line) for line in lines]

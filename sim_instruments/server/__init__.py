@@ -1,0 +1,1 @@
+"""The server: a bench of instruments in a process of its own."""
