@@ -81,8 +81,11 @@ class Exchange:
         return self.condition is Condition.LOST
 
     def _look_at_link(self) -> None:
-        if self._deadline_link is not None and self._deadline_link.lost:
-            self.condition = Condition.LOST
+        if self._deadline_link is not None:
+            if self._deadline_link.lost:
+                self.condition = Condition.LOST
+            elif self._deadline_link.has_unread:
+                self.distrust(lost=False)
 
     def distrust(self, *, lost: bool) -> None:
         """Take the link for dirty, or for lost."""

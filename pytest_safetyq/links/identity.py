@@ -36,6 +36,32 @@ class IdentityCheck:
         """Forget what was sent: nothing is owed any more."""
         self._unanswered.clear()
 
+    async def learn(
+        self,
+        write: Callable[[bytes], Awaitable[None]],
+        read: Callable[[float], Awaitable[bytes]],
+        until_s: float,
+    ) -> None:
+        """Ask for the identity until the same answer comes twice in a row.
+
+        What a process that was killed had asked for may still come, and is no identity.
+
+        Args:
+            write: Sends a message.
+            read: Reads one reply until a monotonic time.
+            until_s: Monotonic time until which it must be known.
+
+        Raises:
+            TimeoutError: It is not known by then.
+        """
+        assert self.query is not None
+        await write(self.query)
+        before = await read(until_s)
+        await write(self.query)
+        while (reply := await read(until_s)) != before:
+            before = reply
+        self.identity = reply
+
     async def read_up_to(
         self,
         write: Callable[[bytes], Awaitable[None]],

@@ -73,3 +73,7 @@ class DeadlineLink(Link, Protocol):
     @property
     def lost(self) -> bool:
         """Whether nothing can be sent before the link is resynchronised."""
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether something has come that nobody has read, as far as the link can know."""

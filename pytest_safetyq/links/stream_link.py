@@ -30,6 +30,8 @@ class StreamLink:
         identity_query: A query whose answer never changes, such as ``*IDN?``; None: there is
             none, and a link that is dirty with an unanswered query is reopened.
         resync_budget_s: Seconds that `resynchronise` may take.
+        ends_with_path: Whether a message that was cut short ends when the path is closed, as
+            on a socket; the rest of one on a serial port is ended by a terminator.
 
     Attributes:
         deadline_s: Set by the dispatcher, and not needed: it cancels a call that overstays.
@@ -43,12 +45,15 @@ class StreamLink:
         write_terminator: bytes = b"\n",
         identity_query: bytes | None = b"*IDN?",
         resync_budget_s: float = 2.0,
+        ends_with_path: bool = True,
     ) -> None:
         self._resource = resource
         self._connect = connect
         self._write_terminator = write_terminator
         self._check = IdentityCheck(identity_query)
         self._stream: ByteStream | None = None
+        self._ends_with_path = ends_with_path
+        self._prefix = b""
         self._raw = False
         self.resync_budget_s = resync_budget_s
         self.deadline_s = 0.0
@@ -75,13 +80,14 @@ class StreamLink:
             LinkLost: It can't be opened, or nobody answers.
         """
         what = "can't be opened"
+        until = time.monotonic() + timeout_s
+        self._prefix = b"" if self._ends_with_path else self._write_terminator
         try:
             async with asyncio.timeout(timeout_s):
                 self._stream = await self._connect()
                 if (query := self._check.query) is not None:
                     what = f"no answer to {query.decode('latin-1')}"
-                    await self.write(query)
-                    self._check.identity = await self.read()
+                    await self._check.learn(self.write, self._read_until, until)
         except TimeoutError as error:
             await self.close()
             raise LinkLost(f"{self._resource}: {what} in {timeout_s:g} s") from error
@@ -97,7 +103,8 @@ class StreamLink:
         if not self._raw and not message.endswith(self._write_terminator):
             message += self._write_terminator
         self._check.sent(payload)
-        await self._required().write(message)
+        prefix, self._prefix = self._prefix, b""
+        await self._required().write(prefix + message)
 
     async def read(self) -> bytes:
         """Return the reply, without its terminator unless it answers `RawBytes`."""
@@ -122,6 +129,8 @@ class StreamLink:
         await self.close()
         async with asyncio.timeout(until - time.monotonic()):
             self._stream = await self._connect()
+        if not self._ends_with_path:
+            self._prefix = self._write_terminator
         if owed and self._check.query is not None:
             await self._check.read_up_to(self.write, self._read_until, until, discard)
 

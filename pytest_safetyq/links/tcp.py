@@ -1,6 +1,7 @@
 """Raw SCPI sockets (``TCPIP...::SOCKET``) in native asyncio."""
 
 import asyncio
+import os
 
 from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.links.byte_stream import ByteStream
@@ -28,7 +29,9 @@ def tcp_connect(resource: str, host: str, port: int, framer: ReplyFramer) -> Con
                 lambda: ByteStream(resource, framer.fresh()), host, port
             )
         except OSError as error:
-            raise LinkLost(f"{resource} can't be opened: {error.strerror or error}") from error
+            # asyncio's own text says which call failed, and not why.
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+            raise LinkLost(f"{resource} can't be opened: {why}") from error
         return stream
 
     return connect

@@ -74,6 +74,11 @@ class VisaLink:
             return True
         return self._overstayed and self._thread.is_busy()
 
+    @property
+    def has_unread(self) -> bool:
+        """False: a blocking session can only find out by waiting for it."""
+        return False
+
     async def open(self, timeout_s: float) -> Self:
         """Open the session and ask for the identity, within ``timeout_s`` seconds.
 
