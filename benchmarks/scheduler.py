@@ -2,6 +2,7 @@
 
 import gc
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
@@ -21,7 +22,9 @@ LEVELS = (Priority.CONTROL, Priority.QUERY, Priority.POLL)
 def run() -> list[Figure]:
     """Measure all depths in turn, round by round, so that noise hits all alike."""
     schedulers = {depth: filled(depth) for depth in DEPTHS}
+    bare = deque(created(DEPTHS[-1])[1])
     costs_us: dict[int, list[float]] = {depth: [] for depth in DEPTHS}
+    bare_us: list[float] = []
     creation_us: list[float] = []
     with no_collection():
         for _ in range(ROUNDS):
@@ -29,7 +32,12 @@ def run() -> list[Figure]:
                 created_s, commands = created(BATCH)
                 creation_us.append(created_s / BATCH * 1e6)
                 costs_us[depth].append(push_and_pop_s(scheduler, commands) / BATCH * 1e6)
-    return [*figures(costs_us), Figure("creating a command", median(creation_us), "µs")]
+            bare_us.append(rotation_s(bare, created(BATCH)[1]) / BATCH * 1e6)
+    return [
+        *figures(costs_us),
+        Figure(f"bare deque, {len(bare):,} commands", median(bare_us), "µs", note="for comparison"),
+        Figure("creating a command", median(creation_us), "µs"),
+    ]
 
 
 def figures(costs_us: dict[int, list[float]]) -> list[Figure]:
@@ -71,12 +79,29 @@ def created(count: int) -> tuple[float, list[Command]]:
 
 
 def push_and_pop_s(scheduler: Scheduler, commands: list[Command]) -> float:
-    """Push each command and pop the next; the depth stays. Return the seconds it took."""
-    now = TAU_AGE_S  # some have aged, so that effective priorities are really computed
+    """Push each command and pop the next; the depth stays. Return the seconds it took.
+
+    The heads have aged by one level at every depth, and a command that was popped is freed at
+    every depth: what is measured differs in nothing but the depth.
+    """
+    commands.reverse()
     begun_s = time.perf_counter()
-    for command in commands:
-        scheduler.submit(command, now)
-        scheduler.next(now)
+    while commands:
+        scheduler.submit(commands.pop(), 0.0)
+        scheduler.next(TAU_AGE_S)
+    return time.perf_counter() - begun_s
+
+
+def rotation_s(bare: deque[Command], commands: list[Command]) -> float:
+    """Do to a bare deque what `push_and_pop_s` does; return the seconds it took.
+
+    It decides nothing: it shows what memory alone costs at this depth.
+    """
+    commands.reverse()
+    begun_s = time.perf_counter()
+    while commands:
+        bare.append(commands.pop())
+        bare.popleft()
     return time.perf_counter() - begun_s
 
 

@@ -34,7 +34,7 @@ def suite(tmp_path: Path, witness: Witness, runtime_dir: Path) -> Suite:
     )
     environment = {
         WITNESS_VARIABLE: str(witness.path),
-        "XDG_RUNTIME_DIR": str(runtime_dir),
+        "SAFETYQ_RUNTIME_DIR": str(runtime_dir),
         "SAFETYQ_INSTRUMENT": "",
         "SAFETYQ_BENCH": "",
         "PYVISA_LIBRARY": "",

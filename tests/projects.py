@@ -118,4 +118,4 @@ def left_behind(runtime_dir: Path) -> list[str]:
 
 
 def _runs(runtime_dir: Path) -> list[str]:
-    return [path.name for path in (runtime_dir / "safetyq").glob("run-*")]
+    return [path.name for path in runtime_dir.glob("run-*")]

@@ -3,12 +3,14 @@
 Shared by the ``safetyq`` command and by the plugin's options of the same meaning.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pytest_safetyq.bench import endpoint as endpoints
+from pytest_safetyq.bench.client.answer import Answer
 from pytest_safetyq.bench.client.bench import Bench, begin_estop
-from pytest_safetyq.bench.client.connection import Answer, Connection, convert
+from pytest_safetyq.bench.client.connection import Connection, convert
 from pytest_safetyq.bench.endpoint import Endpoint
 from pytest_safetyq.bench.profiles import profile_names
 from pytest_safetyq.bench.reports import EStopReport
@@ -16,9 +18,6 @@ from pytest_safetyq.bench.selection import SIMULATION, library_path
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.errors import SafetyError
-
-GUEST_TIMEOUT_S = 30.0
-"""Seconds that ``safetyq estop`` waits for each supervisor."""
 
 Verdict = tuple[str, bool]
 """A line for people, and whether what it says is good."""
@@ -30,7 +29,7 @@ def list_lines(library: str) -> Iterator[str]:
     Args:
         library: As PyVISA takes it; empty: PyVISA's choice.
     """
-    bench = Bench("safetyq list")
+    bench = Bench(f"safetyq list (process {os.getpid()})")
     try:
         if library != SIMULATION:
             yield f"resources of {library or 'the VISA library that PyVISA chooses'}:"
@@ -54,7 +53,7 @@ def _resources(bench: Bench, library: str) -> Iterator[str]:
 
 def check_lines(specs: Sequence[InstrumentSpec]) -> Iterator[Verdict]:
     """Open each instrument, identify it, and prove the E-stop of all once."""
-    bench = Bench("safetyq check")
+    bench = Bench(f"safetyq check (process {os.getpid()})")
     try:
         for spec in specs:
             kind = "SIMULATED" if spec.simulated else "REAL"
@@ -116,12 +115,9 @@ class _SentToAll:
         yield from self._unreached
         for pid, connection, answer in self._under_way:
             try:
-                report = convert(connection.wait(answer, GUEST_TIMEOUT_S), EStopReport)
-                held = connection.ask(
-                    m.ListOpened(id=connection.number()),
-                    list[m.OpenedInstrument],
-                    GUEST_TIMEOUT_S,
-                )
+                report = convert(connection.wait(answer), EStopReport)
+                listing = m.ListOpened(id=connection.number())
+                held = connection.ask(listing, list[m.OpenedInstrument])
             except SafetyError as error:
                 yield f"supervisor {pid}: {error}", False
                 continue

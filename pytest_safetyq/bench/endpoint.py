@@ -2,7 +2,8 @@
 
 Each run has a directory of its own, of mode 0700 below a directory of mode 0700: on Unix it
 holds the socket, and everywhere a file with the address and a secret. Only who can read that
-file can speak to the supervisor.
+file can speak to the supervisor. A lock that the supervisor holds says that it is alive: the
+system drops it with the process, and a number of a process may be another's by now.
 """
 
 import contextlib
@@ -12,14 +13,16 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import filelock
 import msgspec
 
 from pytest_safetyq.bench.platform import (
     HAS_UNIX_SOCKETS,
     MAX_UNIX_PATH_BYTES,
-    is_alive,
+    kept_from_cleaning,
     user_directory,
 )
 
@@ -27,6 +30,7 @@ ANNOUNCEMENT = "safetyq-endpoint "
 """What a supervisor writes in front of the path of its endpoint file when it is ready."""
 
 _FILE = "endpoint.json"
+_ALIVE = "alive.lock"
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,28 +78,61 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return connection
 
 
-def create() -> tuple[Endpoint, socket.socket]:
-    """Make a run directory, listen, and publish it; return the address and the socket."""
-    directory = Path(tempfile.mkdtemp(prefix="run-", dir=user_directory()))
-    path = str(directory / "socket")
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A run directory, published, and the socket to it.
+
+    Attributes:
+        endpoint: The address.
+        socket: The socket, which listens.
+    """
+
+    endpoint: Endpoint
+    socket: socket.socket
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Listening]:
+    """Make a run directory, listen, and publish it; in the end take it away.
+
+    Raises:
+        RuntimeDirectoryError: There is no place for it.
+    """
+    parent = user_directory()
+    directory = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
+    try:
+        alive = filelock.FileLock(directory / _ALIVE).acquire(timeout=0)
+        with kept_from_cleaning(parent), alive, _listen(directory / "socket") as listener:
+            unix_path, port = _address_of(listener)
+            endpoint = Endpoint(
+                directory=str(directory),
+                token=secrets.token_hex(32),
+                pid=os.getpid(),
+                unix_path=unix_path,
+                port=port,
+            )
+            _publish(endpoint)
+            yield Listening(endpoint, listener)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _listen(path: Path) -> socket.socket:
+    """Return a socket that listens at ``path``, or on loopback TCP where that can't be."""
     if HAS_UNIX_SOCKETS and len(os.fsencode(path)) <= MAX_UNIX_PATH_BYTES:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(path)
-        unix_path, port = path, 0
+        listener.bind(str(path))
     else:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.bind(("127.0.0.1", 0))
-        unix_path, port = None, listener.getsockname()[1]
     listener.listen()
-    endpoint = Endpoint(
-        directory=str(directory),
-        token=secrets.token_hex(32),
-        pid=os.getpid(),
-        unix_path=unix_path,
-        port=port,
-    )
-    _publish(endpoint)
-    return endpoint, listener
+    return listener
+
+
+def _address_of(listener: socket.socket) -> tuple[str | None, int]:
+    """Return the path of a socket or None, and its port or 0."""
+    name = listener.getsockname()
+    return (name, 0) if isinstance(name, str) else (None, name[1])
 
 
 def _publish(endpoint: Endpoint) -> None:
@@ -129,7 +166,15 @@ def discover() -> Iterator[Endpoint]:
     for file in sorted(user_directory().glob(f"run-*/{_FILE}")):
         with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError):
             endpoint = load(file)
-            if is_alive(endpoint.pid):
+            if _is_held(file.with_name(_ALIVE)):
                 yield endpoint
             else:
                 remove(endpoint)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        filelock.FileLock(lock).acquire(timeout=0).lock.release()
+    except filelock.Timeout:
+        return True
+    return False

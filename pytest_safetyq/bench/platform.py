@@ -1,10 +1,13 @@
 """Everything in which operating systems differ."""
 
-import getpass
+import asyncio
+import contextlib
 import os
+import signal
 import socket
-import subprocess
-import tempfile
+import stat
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +15,96 @@ from pytest_safetyq.errors import SafetyError
 
 WINDOWS = os.name == "nt"
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX") and not WINDOWS
-_CREATE_NEW_PROCESS_GROUP = 0x00000200
 MAX_UNIX_PATH_BYTES = 100
 """``sun_path`` takes 104 bytes on macOS and 108 on Linux, the final NUL included."""
 
+DIRECTORY_VARIABLE = "SAFETYQ_RUNTIME_DIR"
+"""Puts the directory of the supervisors elsewhere; whoever has another value isn't seen there."""
 
-class UnsafeDirectoryError(SafetyError, PermissionError):
-    """The directory of the supervisors could be somebody else's."""
+_CREATE_NEW_PROCESS_GROUP = 0x00000200
+_CS_DARWIN_USER_CACHE_DIR = 65538
+_FOLDERID_LOCAL_APP_DATA = bytes.fromhex("8527b3f1ba6fcf4f9d557b8e7f157091")
+
+
+class RuntimeDirectoryError(SafetyError, PermissionError):
+    """The directory of the supervisors can't be used, or could be somebody else's."""
 
 
 def user_directory() -> Path:
-    """Return this user's directory for running supervisors, private to the user.
+    """Return this user's directory for running supervisors and locks, private to the user.
+
+    All processes of a user must agree on it, or two of them could drive one instrument: so it
+    depends on the user alone, not on ``TMPDIR``, ``XDG_RUNTIME_DIR`` or ``HOME``, which differ
+    between a desktop, ssh, cron and sudo. Only ``SAFETYQ_RUNTIME_DIR`` puts it elsewhere.
 
     Raises:
-        UnsafeDirectoryError: It belongs to somebody else, or others may enter it.
+        RuntimeDirectoryError: It can't be made, belongs to somebody else, is a symbolic
+            link, or others may enter it.
     """
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.access(runtime, os.W_OK):
-        directory = Path(runtime) / "safetyq"
-    else:
-        user = getpass.getuser() if WINDOWS else os.getuid()
-        directory = Path(tempfile.gettempdir()) / f"safetyq-{user}"
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not WINDOWS:
-        _require_private(directory)
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    directory = Path(named).absolute() if named else _directory_of_user()
+    try:
+        # Not exist_ok: that would follow a symbolic link.
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise RuntimeDirectoryError(
+            f"{directory}, where running supervisors are found, can't be made"
+            f" ({error.strerror}); set {DIRECTORY_VARIABLE} to a directory of your own, for all"
+            " processes alike"
+        ) from error
+    _require_private(directory)
     return directory
 
 
+def _directory_of_user() -> Path:
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 - of use on Windows only
+
+        found = ctypes.c_wchar_p()
+        folder, path = ctypes.c_char_p(_FOLDERID_LOCAL_APP_DATA), ctypes.byref(found)
+        ctypes.windll.shell32.SHGetKnownFolderPath(folder, 0, None, path)
+        local = found.value or ""
+        ctypes.windll.ole32.CoTaskMemFree(found)
+        return Path(local) / "safetyq"
+    if sys.platform == "darwin":
+        return Path(os.confstr(_CS_DARWIN_USER_CACHE_DIR) or "/tmp") / "safetyq"
+    # Not /run/user: it is there for logged-in users only, and goes with their last session.
+    return Path(f"/tmp/safetyq-{os.getuid()}")
+
+
 def _require_private(directory: Path) -> None:
+    """Refuse a directory that another user may have put there to listen in."""
     status = directory.lstat()
+    if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "no directory"
+        raise RuntimeDirectoryError(f"{directory} is {kind}; remove it")
+    if WINDOWS:
+        return  # below the user's own profile, which others can't enter
     if status.st_uid != os.getuid():
-        raise UnsafeDirectoryError(f"{directory} belongs to another user; remove it")
+        raise RuntimeDirectoryError(f"{directory} belongs to another user; have it removed")
     if status.st_mode & 0o077:
-        raise UnsafeDirectoryError(f"{directory} is open to other users; chmod 700 it")
+        raise RuntimeDirectoryError(f"{directory} is open to other users; chmod 700 it")
+
+
+@contextlib.contextmanager
+def kept_from_cleaning(directory: Path) -> Iterator[None]:
+    """Keep ``directory`` from being cleaned away as old while a run lasts for days.
+
+    systemd-tmpfiles skips a directory on which somebody has a lock (tmpfiles.d(5), "Age").
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not there on Windows
+
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def own_session() -> dict[str, Any]:
@@ -54,17 +114,25 @@ def own_session() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process with this id exists."""
-    if WINDOWS:
-        listing = subprocess.run(
-            ["tasklist", "/FI", f"PID eq {pid}", "/NH"], capture_output=True, text=True, check=False
-        )
-        return str(pid) in listing.stdout
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def resume(pid: int) -> None:
+    """Let a process go on that somebody has stopped; nothing if it wasn't, or is gone."""
+    if sys.platform != "win32":  # where processes aren't stopped by signals
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def on_signal_to_end(told: Callable[[str], None]) -> None:
+    """Call ``told`` in the running loop with the name of a signal that asks to end.
+
+    Args:
+        told: Is given ``SIGTERM``, ``SIGINT``, ``SIGHUP`` or, on Windows, ``SIGBREAK``.
+    """
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is None:
+            continue
+        try:
+            loop.add_signal_handler(number, told, name)
+        except NotImplementedError:  # the loops of Windows have no signal handlers
+            signal.signal(number, lambda *_, name=name: loop.call_soon_threadsafe(told, name))

@@ -73,8 +73,11 @@ class EStopReport:
     def __str__(self) -> str:
         if self.confirmed:
             return f"{self.instrument}: off CONFIRMED"
+        if not self.attempts:
+            return f"{self.instrument}: off UNCONFIRMED: no report of it has come"
         last = next((s.error or f"{s.command} answered {s.reply!r}" for s in self.steps[::-1]), "")
-        return f"{self.instrument}: off UNCONFIRMED after {self.attempts} attempts ({last})"
+        times = "attempt" if self.attempts == 1 else "attempts"
+        return f"{self.instrument}: off UNCONFIRMED after {self.attempts} {times} ({last})"
 
 
 def bench_report(reports: Sequence[EStopReport], reason: str) -> EStopReport:

@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pytest_safetyq.dispatcher.payload import skip_data
+
 # <white space>, IEEE 488.2-1992 7.4.1.2: every control character but newline, and space.
 # Newline ends a program message (7.5.2). Carriage return counts as an end too, because for
 # many instruments it is one.
 _WHITE = "".join(map(chr, range(0x21)))
 _ENDS = "\r\n"
-_STRING = re.compile(r""""[^"\r\n]*"?|'[^'\r\n]*'?""")
 _HEADER = re.compile(r"[^\x00-\x20]*")
 
 
@@ -126,33 +127,8 @@ def _parts(text: str, separators: str) -> Iterator[tuple[str, str]]:
             yield text[start:position], text[position]
             start = position = position + 1
         else:
-            position = _skip(text, position)
+            position = skip_data(text, position)
     yield text[start:], ""
-
-
-def _skip(text: str, position: int) -> int:
-    """Return the position after the string, the block or the character at ``position``."""
-    string = _STRING.match(text, position)
-    if string is not None:
-        return string.end()
-    if text[position] == "#" and (position == 0 or text[position - 1] in _WHITE + ","):
-        return _skip_block(text, position)
-    return position + 1
-
-
-def _skip_block(text: str, position: int) -> int:
-    # <DEFINITE LENGTH ARBITRARY BLOCK PROGRAM DATA> and its indefinite form,
-    # IEEE 488.2-1992 7.7.6.2. "#H1F" and the like are numbers.
-    if text[position + 1 : position + 2] == "0":
-        return len(text)
-    header = re.compile(r"#([1-9])").match(text, position)
-    if header is None:
-        return position + 1
-    first = header.end() + int(header[1])
-    length = text[header.end() : first]
-    if not re.fullmatch(r"[0-9]+", length) or len(length) != int(header[1]):
-        return position + 1
-    return min(first + int(length), len(text))
 
 
 _TOKEN = re.compile(

@@ -1,6 +1,7 @@
 """Which instruments a run is about, from what the user has named."""
 
 import importlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 from pyvisa import rname
 
+from pytest_safetyq.bench.client.bench import Bench
 from pytest_safetyq.bench.config import (
     BenchConfig,
     Profile,
@@ -101,7 +103,7 @@ def _refuse_twice(texts: list[str], remedy: str) -> None:
 def _bench(wish: Wish) -> BenchConfig | None:
     """Return the bench file's content; without one, the simulated bench where it is meant."""
     if wish.bench is not None:
-        return load_bench(wish.bench)
+        return load_bench(wish.bench, _canonical)
     simulated = (wish.visa or wish.default_visa) == SIMULATION
     if not wish.instruments or simulated:
         return load_bench(DEFAULT_BENCH)
@@ -112,7 +114,7 @@ def _specs_of(bench: BenchConfig, wish: Wish) -> dict[str, InstrumentSpec]:
     return {
         name: InstrumentSpec(
             name=name,
-            resource=_canonical(config.resource, f"instruments.{name}.resource"),
+            resource=_canonical(config.resource),
             library=library_path(wish.visa or config.visa or bench.visa or wish.default_visa or ""),
             model=config.model,
             profile=config.profile,
@@ -141,7 +143,13 @@ def _named(text: str, specs: dict[str, InstrumentSpec], wish: Wish, library: str
         raise SelectionError(
             f"--instrument {text!r} names no resource; write [NAME=]RESOURCE, such as GPIB0::5"
         )
-    resource = _canonical(resource, f"--instrument {text}", known=specs)
+    try:
+        resource = _canonical(resource)
+    except ValueError as error:
+        raise SelectionError(
+            f"--instrument {text}: {resource!r} is no resource name ({error});"
+            f" {_what_there_is(resource, specs, library)}"
+        ) from error
     if name is not None and name in specs:
         return msgspec.structs.replace(specs[name], resource=resource)
     model, profile = _wished_profile(wish)
@@ -171,16 +179,42 @@ def _wished_profile(wish: Wish) -> tuple[str | None, Profile | None]:
         raise SelectionError(f"--safetyq-model: {error.args[0]}") from error
 
 
-def _canonical(resource: str, where: str, known: dict[str, InstrumentSpec] | None = None) -> str:
+def _canonical(resource: str) -> str:
+    """Return a resource name as VISA writes it in full.
+
+    Raises:
+        ValueError: It is none; the message says why on one line.
+    """
     try:
         return str(rname.to_canonical_name(_upper(resource.strip())))
     except rname.InvalidResourceName as error:
-        names = f", or one of the bench: {', '.join(known)}" if known else ""
-        reason = " ".join(str(error).split())
-        raise SelectionError(
-            f"{where}: {resource!r} is no resource name ({reason}); write a VISA resource name,"
-            f" such as GPIB0::5::INSTR{names}"
-        ) from error
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+def _what_there_is(text: str, specs: dict[str, InstrumentSpec], library: str) -> str:
+    """Return what could have been named in place of ``text``."""
+    form = "write a VISA resource name, such as GPIB0::5::INSTR"
+    if specs:
+        return f"{form}, or one of the bench: {', '.join(specs)}"
+    if "::" in text:
+        return form
+    simulated = ", ".join(load_bench(DEFAULT_BENCH).instruments)
+    return (
+        f"there are names in a bench file only, and none is given; {form}; found:"
+        f" {_found(library)} (with {SIMULATION} there are {simulated})"
+    )
+
+
+def _found(library: str) -> str:
+    """Return the resource names that the VISA library finds, or why it finds none."""
+    try:
+        bench = Bench(f"safetyq, looking for instruments (process {os.getpid()})")
+        try:
+            return ", ".join(bench.resources(library_path(library))) or "none"
+        finally:
+            bench.close()
+    except SafetyError as error:
+        return f"none ({error})"
 
 
 def _upper(resource: str) -> str:

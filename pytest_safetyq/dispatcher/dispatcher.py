@@ -7,28 +7,15 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pytest_safetyq.dispatcher.exchange import Exchange
+from pytest_safetyq.dispatcher.gate import Gate
 from pytest_safetyq.dispatcher.history import History, Listener, StormLog, log
 from pytest_safetyq.dispatcher.loan import Loan, Transact
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.dispatcher.request import check_settings, make_command, valid_budget
 from pytest_safetyq.dispatcher.worker import Worker
-from pytest_safetyq.errors import (
-    BacklogFull,
-    EStopLatched,
-    LinkLost,
-    Preempted,
-    SafetyError,
-)
+from pytest_safetyq.errors import LinkLost, Preempted
 from pytest_safetyq.links import CallbackLink, Link
-from pytest_safetyq.scheduling import (
-    Command,
-    Latch,
-    Outcome,
-    Priority,
-    Scheduler,
-    TransactionRecord,
-    Verdict,
-)
+from pytest_safetyq.scheduling import Command, Latch, Priority, Scheduler, TransactionRecord
 
 T = TypeVar("T")
 
@@ -76,16 +63,14 @@ class SafetyAwareDispatcher:
         )
         self.name = name
         self._coalesce_s = coalesce_s
-        self._max_depth = max_depth
         self._delay_s = inter_command_delay
         self._scheduler = Scheduler(max_depth=max_depth, tau_age_s=tau_age, coalesce_s=coalesce_s)
         self._history = History(name, history)
         self._storm = StormLog(name)
-        exchange = Exchange(CallbackLink(read_callback, write_callback), inter_command_delay)
+        exchange = Exchange(name, CallbackLink(read_callback, write_callback), inter_command_delay)
         self._worker = Worker(name, self._scheduler, exchange, self._history, self._storm)
+        self._gate = Gate(name, self._scheduler, self._worker, self._history)
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: LinkLost | None = None
 
     @classmethod
     def on(cls, link: Link, **settings: Any) -> Self:
@@ -96,31 +81,35 @@ class SafetyAwareDispatcher:
             **settings: The keyword arguments of the class.
         """
         dispatcher = cls(link.read, link.write, **settings)
-        dispatcher._worker.exchange = Exchange(link, dispatcher._delay_s)
+        dispatcher._worker.exchange = Exchange(dispatcher.name, link, dispatcher._delay_s)
         return dispatcher
 
     async def start(self) -> None:
         """Start to run commands; those submitted earlier are served first.
 
         Raises:
-            RuntimeError: It was started before.
+            RuntimeError: It was started before, or stopped: a dispatcher has one life.
         """
         if self._task is not None:
             raise RuntimeError(f"{self.name}: the dispatcher was started before")
-        self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(self._worker.run(), name=f"safetyq {self.name}")
+        if self._gate.closed is not None:
+            raise RuntimeError(f"{self.name}: the dispatcher was stopped; make a new one")
+        loop = self._gate.loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._worker.run(), name=f"safetyq {self.name}")
         self._task.add_done_callback(self._worker_ended)
 
     async def stop(self) -> None:
-        """Finish the transaction in flight, send the SAFETY commands that wait, cancel the rest."""
+        """Finish the transaction in flight, send the SAFETY commands that wait, cancel the rest.
+
+        One that was never started sends nothing and cancels all; it can't be started any more.
+        """
         self._worker.stopping = True
-        for command in self._scheduler.flush(below=Priority.SAFETY):
-            self._drop(command)
+        self._gate.send_away(self._scheduler.flush(below=Priority.SAFETY))
         if self._worker.loan is not None:
             self._worker.loan.recall(Preempted(f"{self.name}: the dispatcher is stopping"))
         self._worker.wake()
         if self._task is None:
-            self._close(LinkLost(f"{self.name}: the dispatcher was stopped"))
+            self._gate.close(self._stopped())
         else:
             await asyncio.wait({self._task})
 
@@ -189,13 +178,14 @@ class SafetyAwareDispatcher:
                 are counted from there.
         """
         now = time.monotonic()
-        command = make_command(cmd_id, payload, priority, timeout, expect_reply)
-        if submitted_s is not None:
-            command.submitted_s = min(submitted_s, now)
+        set_out_s = now if submitted_s is None else min(submitted_s, now)
+        command = make_command(
+            cmd_id, payload, priority, timeout, expect_reply, submitted_s=set_out_s
+        )
         reply = command.ticket = Reply(loop=asyncio.get_running_loop())
-        twin = self._admit(command, now)
+        twin = self._gate.admit(command, now)
         if twin is None:
-            reply.on_cancel = lambda: self._unwanted(command)
+            reply.on_cancel = lambda: self._gate.withdraw(command)
         else:
             self._storm.repeated(twin)
             if twin.state == "ended":
@@ -211,8 +201,7 @@ class SafetyAwareDispatcher:
             How many were cancelled.
         """
         aborted = self._scheduler.flush(below=below)
-        for command in aborted:
-            self._drop(command)
+        self._gate.send_away(aborted)
         return len(aborted)
 
     async def run_job(
@@ -251,11 +240,11 @@ class SafetyAwareDispatcher:
             is_job=True,
         )
         loan = command.ticket = Loan(command, self._worker.wake)
-        self._admit(command, command.submitted_s)
+        self._gate.admit(command, command.submitted_s)
         try:
             return await loan.run(job, timeout)
         finally:
-            self._unwanted(command)
+            self._gate.withdraw(command)
 
     async def trip(self, reason: str) -> int:
         """Flush everything but SAFETY, and refuse it from now on.
@@ -266,9 +255,8 @@ class SafetyAwareDispatcher:
             How many commands were flushed.
         """
         flushed = self._scheduler.trip(reason)
-        refusal = self._refusal()
-        for command in flushed:
-            self._drop(command, refusal)
+        refusal = self._gate.refusal()
+        self._gate.send_away(flushed, refusal)
         loan = self._worker.loan
         if loan is not None and loan.job.priority is not Priority.SAFETY:
             loan.recall(refusal)
@@ -339,10 +327,20 @@ class SafetyAwareDispatcher:
     def worst_case_s(self, priority: Priority = Priority.SAFETY) -> float:
         """Return the bound, in seconds, on the wait of a command submitted now.
 
-        For SAFETY: what remains of the budget in flight, and the budgets of the SAFETY
-        commands ahead. For the others it holds as long as nothing more urgent comes later.
+        For SAFETY: what remains of the budget in flight, the budgets of the SAFETY commands
+        ahead, and what it takes to restore the link if it is lost. For the others it holds as
+        long as nothing more urgent comes later. The command is taken for one that reads no
+        reply; the bound of one that does also counts the restoration of a dirty link, and
+        stands in its record.
         """
-        return self._scheduler.worst_case_s(Priority(priority), time.monotonic())
+        exchange = self._worker.exchange
+        return self._scheduler.worst_case_s(
+            Priority(priority),
+            time.monotonic(),
+            expects_reply=False,
+            condition=exchange.look(),
+            resync_s=exchange.resync_budget_s,
+        )
 
     def distrust(self, *, lost: bool) -> None:
         """Have the link resynchronised before the next reply counts; ``lost``: reopened.
@@ -355,65 +353,18 @@ class SafetyAwareDispatcher:
         """Call ``listener`` with every `TransactionRecord` from now on."""
         self._history.subscribe(listener)
 
-    def _admit(self, command: Command, now: float) -> Command | None:
-        """Submit ``command``; return the one that it repeats, if any.
-
-        Raises:
-            BacklogFull, EStopLatched, LinkLost: It was not accepted.
-            RuntimeError: This is not the loop that the dispatcher runs in.
-        """
-        if self._end is not None:
-            raise LinkLost(str(self._end)) from self._end.__cause__
-        if self._loop is not None and asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError(f"{self.name}: the dispatcher runs in another event loop")
-        if self._worker.stopping and command.priority is not Priority.SAFETY:
-            self._history.add(command, "refused", finished_s=now)
-            raise LinkLost(f"{self.name}: the dispatcher is stopping; only SAFETY is accepted")
-        verdict, twin = self._scheduler.submit(command, now, self._worker.recovery_s(command))
-        if verdict is Verdict.ENQUEUED:
-            self._worker.make_way(command)
-        elif verdict is not Verdict.COALESCED:
-            self._history.add(command, "refused", finished_s=now)
-            if verdict is Verdict.LATCHED:
-                raise self._refusal()
-            raise BacklogFull(
-                f"{self.name}: {self._max_depth} commands wait; {command.cmd_id} was refused"
-            )
-        return twin
-
-    def _refusal(self) -> EStopLatched:
-        reason = self._scheduler.latch.reason or "no reason given"
-        return EStopLatched(f"{self.name} is tripped ({reason}); only SAFETY is accepted")
-
-    def _unwanted(self, command: Command) -> None:
-        """Nobody waits for ``command`` any more."""
-        if command.state == "waiting" and self._scheduler.withdraw(command):
-            self._history.add(command, "cancelled", finished_s=time.monotonic())
-
-    def _drop(self, command: Command, reason: SafetyError | None = None) -> None:
-        """Tell the owner of a command that was taken out; None: cancel it."""
-        if command.is_job:
-            command.ticket.recall(reason or Preempted(f"{command.cmd_id} was cancelled"))
-        else:
-            command.ticket.settle(reason)
-        outcome: Outcome = "cancelled" if reason is None else "refused"
-        self._history.add(command, outcome, finished_s=time.monotonic())
-
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         """Leave nobody waiting, however the worker came to its end."""
         if task.cancelled():
-            self._close(LinkLost(f"{self.name}: the dispatcher was cancelled"))
+            self._gate.close(LinkLost(f"{self.name}: the dispatcher was cancelled"))
             return
         error = task.exception()
         if error is None:
-            self._close(LinkLost(f"{self.name}: the dispatcher was stopped"))
+            self._gate.close(self._stopped())
         else:
-            self._close(LinkLost(f"{self.name}: the dispatcher died of {error!r}"), error)
-
-    def _close(self, end: LinkLost, error: BaseException | None = None) -> None:
-        end.__cause__ = error
-        self._end = end
-        for command in self._scheduler.clear():
-            self._drop(command, end if error is not None else None)
-        if error is not None:
+            end = LinkLost(f"{self.name}: the dispatcher died of {error!r}")
+            self._gate.close(end, error)
             log.critical("%s", end, exc_info=error)
+
+    def _stopped(self) -> LinkLost:
+        return LinkLost(f"{self.name}: the dispatcher was stopped")

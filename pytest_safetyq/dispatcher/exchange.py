@@ -1,18 +1,19 @@
 """One transaction at a time on one link, each against its own deadline.
 
-The condition of the link is the table below. An exchange that doesn't come to its end, for
-whatever reason, leaves the link DIRTY (a reply may still come) or, where the message may
-have been cut short or the path is gone, LOST.
+An exchange that doesn't come to its end, for whatever reason, leaves the link DIRTY (a reply
+may still come) or, where the message may have been cut short or the path is gone, LOST.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from typing import Any, TypeVar
 
+from pytest_safetyq.dispatcher.alarm import Alarm, set_once
+from pytest_safetyq.dispatcher.payload import in_words
 from pytest_safetyq.errors import LinkLost, TransactionTimeout
 from pytest_safetyq.links import DeadlineLink, Link
+from pytest_safetyq.scheduling import Condition
 
 T = TypeVar("T")
 
@@ -20,18 +21,11 @@ CANCEL_GRACE_S = 0.02
 """Seconds that a cancelled call of a link gets to return before it is left behind."""
 
 
-class Condition(Enum):
-    """What may be done on the link as it is."""
-
-    CLEAN = "clean"  # everything
-    DIRTY = "dirty"  # write, but don't trust a reply before resynchronising
-    LOST = "lost"  # nothing before resynchronising
-
-
 class Exchange:
     """Owns the link: nothing else calls it.
 
     Args:
+        name: The instrument's name, for errors.
         link: The link.
         delay_s: Seconds between a write and its read; part of the transaction's budget.
 
@@ -42,13 +36,15 @@ class Exchange:
         discarded: How many stale replies have been thrown away so far.
     """
 
-    def __init__(self, link: Link, delay_s: float) -> None:
+    def __init__(self, name: str, link: Link, delay_s: float) -> None:
+        self._name = name
         self._link = link
         # Asked once: looking a protocol up takes as long as the rest of a transaction.
         self._deadline_link = link if isinstance(link, DeadlineLink) else None
         self._delay_s = delay_s
         self._owed = 0
-        self._stray: asyncio.Task[Any] | None = None
+        self._strays: set[asyncio.Task[Any]] = set()
+        self._alarm = Alarm()
         self.condition = Condition.CLEAN
         self.dispatched_s: float | None = None
         self.written_s: float | None = None
@@ -59,33 +55,21 @@ class Exchange:
         """Seconds that `restore` may take at the most."""
         return self._link.resync_budget_s
 
-    def recovery_s(self, *, expects_reply: bool, busy: bool) -> float:
-        """Return for how long a transaction may wait for the link to be restored, in seconds.
-
-        Args:
-            expects_reply: Whether it reads a reply.
-            busy: Whether others come before it, which may leave the link dirty.
-        """
-        self._look_at_link()
-        if self.condition is Condition.LOST or (
-            expects_reply and (busy or self.condition is Condition.DIRTY)
-        ):
-            return self.resync_budget_s
-        return 0.0
-
-    def must_restore(self, *, expects_reply: bool) -> bool:
-        """Whether the link must be restored before such a transaction."""
-        self._look_at_link()
-        if self.condition is Condition.DIRTY:
-            return expects_reply
-        return self.condition is Condition.LOST
-
-    def _look_at_link(self) -> None:
+    def look(self) -> Condition:
+        """Return the condition of the link, after a look at the link itself."""
         if self._deadline_link is not None:
             if self._deadline_link.lost:
                 self.condition = Condition.LOST
             elif self._deadline_link.has_unread:
                 self.distrust(lost=False)
+        return self.condition
+
+    def must_restore(self, *, expects_reply: bool) -> bool:
+        """Whether the link must be restored before such a transaction."""
+        condition = self.look()
+        if condition is Condition.DIRTY:
+            return expects_reply
+        return condition is Condition.LOST
 
     def distrust(self, *, lost: bool) -> None:
         """Take the link for dirty, or for lost."""
@@ -94,8 +78,29 @@ class Exchange:
         elif self.condition is Condition.CLEAN:
             self.condition = Condition.DIRTY
 
-    async def transact(self, payload: bytes, *, expects_reply: bool, budget_s: float) -> bytes:
+    def rest(self) -> None:
+        """Leave nothing on the loop: there will be no transaction for a long time, or ever."""
+        self._alarm.cancel()
+
+    async def transact(
+        self,
+        payload: bytes,
+        *,
+        expects_reply: bool,
+        budget_s: float,
+        at_once: Callable[[bytes], None] | None = None,
+    ) -> bytes:
         """Write ``payload``, wait, and read the reply if there is to be one.
+
+        Args:
+            payload: The message.
+            expects_reply: Whether a reply is read.
+            budget_s: Seconds for all of it.
+            at_once: Called with the reply in the turn of the loop in which it is there, one
+                before this returns it; not called where that was too late.
+
+        Returns:
+            The reply; ``b""`` where none is read.
 
         Raises:
             TransactionTimeout: ``budget_s`` ran out before all of that was done.
@@ -106,11 +111,16 @@ class Exchange:
         if self._deadline_link is not None:
             self._deadline_link.deadline_s = time.monotonic() + budget_s
         try:
-            reply = await self._within(lambda: self._converse(payload, expects_reply), budget_s)
+            reply = await self._within(
+                lambda: self._converse(payload, expects_reply), budget_s, at_once
+            )
         except BaseException as error:
             self._judge(error, expects_reply=expects_reply)
             if isinstance(error, TimeoutError) and not isinstance(error, TransactionTimeout):
                 raise TransactionTimeout(self._overdue(payload, budget_s)) from error
+            if isinstance(error, LinkLost):
+                what = f"the link was lost at {in_words(payload)} (budget {budget_s:g} s)"
+                raise LinkLost(f"{self._name}: {what}: {error}") from error
             raise
         self._owed -= expects_reply
         return reply
@@ -128,19 +138,20 @@ class Exchange:
             LinkLost: It can't be done; the link stays as it is.
         """
         budget_s = self.resync_budget_s
-        if expects_reply and self._stray is not None:
-            await asyncio.wait({self._stray}, timeout=budget_s)
-            if self._stray is not None and not self._stray.done():
+        until = time.monotonic() + budget_s
+        if expects_reply and self._strays:
+            _, still_out = await asyncio.wait(self._strays, timeout=budget_s)
+            if still_out:
                 raise LinkLost("an earlier call of the link has not returned yet")
         owed = self._owed if expects_reply else 0
         lost = self.condition is Condition.LOST
         try:
             await self._within(
                 lambda: self._link.resynchronise(owed=owed, lost=lost, discard=self._discard),
-                budget_s + CANCEL_GRACE_S,
+                until - time.monotonic() + CANCEL_GRACE_S,
             )
         except TimeoutError as error:
-            raise LinkLost(f"not resynchronised within {budget_s:g} s") from error
+            raise LinkLost(f"the link was not resynchronised within {budget_s:g} s") from error
         except ConnectionError:
             self.condition = Condition.LOST
             raise
@@ -160,7 +171,12 @@ class Exchange:
             await asyncio.sleep(self._delay_s)
         return await self._link.read() if expects_reply else b""
 
-    async def _within(self, call: Callable[[], Awaitable[T]], budget_s: float) -> T:
+    async def _within(
+        self,
+        call: Callable[[], Awaitable[T]],
+        budget_s: float,
+        at_once: Callable[[T], None] | None = None,
+    ) -> T:
         """Run ``call`` in a task of its own, so that it can be left behind.
 
         A timeout around the call itself would wait for as long as the call refuses to be
@@ -168,16 +184,15 @@ class Exchange:
         """
         loop = asyncio.get_running_loop()
         over = loop.create_future()
-        task = loop.create_task(_then_set(call, over))
-        timer = loop.call_later(budget_s, _set, over)
-        task.add_done_callback(lambda _: _set(over))  # it may be cancelled before it begins
+        task = loop.create_task(_then_set(over, call, at_once))
+        self._alarm.set(over, budget_s)
         try:
             await over
         except asyncio.CancelledError:
             await self._abandon(task)
             raise
         finally:
-            timer.cancel()
+            self._alarm.lift()
         if not task.done():
             await self._abandon(task)
             raise TimeoutError
@@ -186,20 +201,18 @@ class Exchange:
         return task.result()
 
     async def _abandon(self, task: asyncio.Task[Any]) -> None:
+        """Cancel ``task``, and know of it until it returns, even if this is cancelled too."""
+        self._strays.add(task)
+        task.add_done_callback(self._returned)
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
-        if task.done():
-            if not task.cancelled() and isinstance(task.exception(), ConnectionError):
-                self.condition = Condition.LOST
-        else:
-            self._stray = task
-            task.add_done_callback(self._stray_returned)
+        if task.done() and not task.cancelled() and isinstance(task.exception(), ConnectionError):
+            self.condition = Condition.LOST
 
-    def _stray_returned(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled():
-            task.exception()
-        if self._stray is task:
-            self._stray = None
+    def _returned(self, stray: asyncio.Task[Any]) -> None:
+        self._strays.discard(stray)
+        if not stray.cancelled():
+            stray.exception()  # its owner was told of the timeout; nobody else asks
 
     def _judge(self, error: BaseException, *, expects_reply: bool) -> None:
         """Give the link its condition after ``error``."""
@@ -209,19 +222,21 @@ class Exchange:
             self.condition = Condition.DIRTY
 
     def _overdue(self, payload: bytes, budget_s: float) -> str:
-        stage = "was not written" if self.written_s is None else "got no reply"
-        return f"{payload!r} {stage} within its budget of {budget_s:g} s"
+        message = in_words(payload)
+        stage = f"{message} was not written" if self.written_s is None else f"no reply to {message}"
+        return f"{self._name}: {stage} within {budget_s:g} s"
 
 
-async def _then_set(call: Callable[[], Awaitable[T]], over: asyncio.Future[None]) -> T:
+async def _then_set(
+    over: asyncio.Future[None],
+    call: Callable[[], Awaitable[T]],
+    at_once: Callable[[T], None] | None,
+) -> T:
     """Await ``call``, and set ``over`` a turn of the loop before a done-callback could."""
     try:
-        return await call()
+        result = await call()
+        if at_once is not None and not over.done():
+            at_once(result)
+        return result
     finally:
-        _set(over)
-
-
-def _set(event: asyncio.Future[None]) -> None:
-    """Set ``event``, unless it is set already."""
-    if not event.done():
-        event.set_result(None)
+        set_once(over)

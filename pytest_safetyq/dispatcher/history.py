@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.scheduling import Command, Outcome, Priority, TransactionRecord
+from pytest_safetyq.scheduling import Command, Outcome, TransactionRecord
 
 Listener = Callable[[TransactionRecord], None]
 
@@ -39,7 +39,6 @@ class History:
         command: Command,
         outcome: Outcome,
         *,
-        effective: Priority | None = None,
         dispatched_s: float | None = None,
         written_s: float | None = None,
         finished_s: float | None = None,
@@ -50,7 +49,7 @@ class History:
             cmd_id=command.cmd_id,
             payload=bytes(command.payload),  # of a RawBytes the plain bytes
             priority=command.priority,
-            effective_priority=command.priority if effective is None else effective,
+            effective_priority=command.effective,
             submitted_s=command.submitted_s,
             dispatched_s=dispatched_s,
             written_s=written_s,

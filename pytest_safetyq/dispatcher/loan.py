@@ -1,6 +1,7 @@
 """The link on loan to a job, for several transactions with nothing in between."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -103,7 +104,10 @@ class Loan:
         timeout: float = 5.0,  # noqa: ASYNC109 - the budget on the wire
         expect_reply: bool | None = None,
     ) -> bytes:
-        command = make_command(self.job.cmd_id, payload, self.job.priority, timeout, expect_reply)
+        job, now = self.job, time.monotonic()
+        command = make_command(
+            job.cmd_id, payload, job.priority, timeout, expect_reply, submitted_s=now
+        )
         reply = command.ticket = Reply(loop=asyncio.get_running_loop())
         self._request(command)
         return await reply

@@ -1,7 +1,6 @@
 """From what a caller hands over to a command that the scheduler takes."""
 
 import math
-import time
 
 from pytest_safetyq.dispatcher.payload import asks_question
 from pytest_safetyq.scheduling import Command, Priority
@@ -16,8 +15,10 @@ def make_command(
     priority: Priority,
     timeout_s: float,
     expect_reply: bool | None,
+    *,
+    submitted_s: float,
 ) -> Command:
-    """Return a command for one message, submitted now.
+    """Return a command for one message, submitted at ``submitted_s`` (monotonic seconds).
 
     Raises:
         TypeError: ``payload`` is not bytes.
@@ -31,7 +32,7 @@ def make_command(
         Priority(priority),
         timeout_s=valid_budget(timeout_s),
         expects_reply=asks_question(payload) if expect_reply is None else expect_reply,
-        submitted_s=time.monotonic(),
+        submitted_s=submitted_s,
     )
 
 

@@ -5,11 +5,13 @@ import logging
 import math
 import time
 
-from pytest_safetyq.dispatcher.exchange import Condition, Exchange
+from pytest_safetyq.dispatcher.exchange import Exchange
 from pytest_safetyq.dispatcher.history import History, StormLog, log
 from pytest_safetyq.dispatcher.loan import Loan
+from pytest_safetyq.dispatcher.payload import in_words
+from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.errors import LinkLost, Preempted, TransactionTimeout
-from pytest_safetyq.scheduling import Command, Dispatch, Outcome, Priority, Scheduler
+from pytest_safetyq.scheduling import Command, Condition, Outcome, Priority, Scheduler, recovery_s
 
 
 class Worker:
@@ -44,14 +46,17 @@ class Worker:
 
     async def run(self) -> None:
         """Serve commands until told to stop."""
-        while True:
-            decision = self._scheduler.peek(time.monotonic())
-            if decision is not None:
-                await self._serve(decision)
-            elif self.stopping:
-                return
-            else:
-                await self._sleep()
+        try:
+            while True:
+                command = self._scheduler.peek(time.monotonic())
+                if command is not None:
+                    await self._serve(command)
+                elif self.stopping:
+                    return
+                else:
+                    await self._sleep()
+        finally:
+            self.exchange.rest()
 
     def wake(self) -> None:
         """Make the worker look again: something has changed."""
@@ -82,26 +87,20 @@ class Worker:
         finally:
             self._wakeup = None
 
-    def recovery_s(self, command: Command) -> float:
-        """Return for how long ``command`` may wait for the link to be restored, in seconds."""
-        busy = self.in_flight is not None or len(self._scheduler) > 0
-        return self.exchange.recovery_s(expects_reply=command.expects_reply, busy=busy)
-
-    async def _serve(self, decision: Dispatch) -> None:
-        command, effective = decision
+    async def _serve(self, command: Command) -> None:
         if command.is_job:
-            self._take(command, effective)
-            await self._lend(command, effective)
+            self._take(command)
+            await self._lend(command)
         elif self.exchange.must_restore(expects_reply=command.expects_reply):
             error = await self._restore(expects_reply=command.expects_reply)
             if error is not None and command.state == "waiting":
-                self._take(command, effective)
-                await self._despite(error, command, effective)
+                self._take(command)
+                await self._despite(error, command)
         else:
-            self._take(command, effective)
-            await self._perform(command, effective)
+            self._take(command)
+            await self._perform(command)
 
-    def _take(self, command: Command, effective: Priority) -> None:
+    def _take(self, command: Command) -> None:
         self._scheduler.take(command)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
@@ -109,67 +108,75 @@ class Worker:
                 self._name,
                 command.cmd_id,
                 command.priority.name,
-                effective.name,
+                command.effective.name,
             )
 
-    async def _despite(self, error: Exception, command: Command, effective: Priority) -> None:
+    async def _despite(self, error: Exception, command: Command) -> None:
         """Go on with a command although the link could not be restored.
 
         A SAFETY command that needs no reply is written all the same: nothing is lost by it.
         """
         if command.priority is Priority.SAFETY and not command.expects_reply:
-            await self._perform(command, effective)
-        else:
-            self._end(command, "error", effective, error)
+            await self._perform(command)
+            return
+        if isinstance(error, LinkLost):
+            lost = LinkLost(f"{self._name}: {in_words(command.payload)} was not sent: {error}")
+            lost.__cause__ = error
+            error = lost
+        self._end(command, "error", error)
 
-    async def _perform(self, command: Command, effective: Priority) -> None:
+    async def _perform(self, command: Command) -> None:
         """Carry out one transaction, whatever becomes of it."""
         assert command.timeout_s is not None
         self.in_flight = command
         self._scheduler.occupy(time.monotonic() + command.timeout_s)
+
+        def succeeded(reply: bytes) -> None:
+            self._end(command, "ok", reply)
+
         try:
             reply = await self.exchange.transact(
                 command.payload,
                 expects_reply=command.expects_reply,
                 budget_s=command.timeout_s,
+                at_once=succeeded,
             )
         except asyncio.CancelledError:
-            self._end(command, "cancelled", effective, None)
+            self._end(command, "cancelled", None)
             raise
         except TransactionTimeout as error:
-            self._end(command, "timeout", effective, error)
+            self._end(command, "timeout", error)
         except Exception as error:  # noqa: BLE001 - it is the submitter's, and goes to them
-            self._end(command, "error", effective, error)
+            self._end(command, "error", error)
         except BaseException as error:  # somebody means to end the process
-            self._end(command, "error", effective, error)
+            self._end(command, "error", error)
             raise
         else:
-            self._end(command, "ok", effective, reply)
-        finally:
-            self.in_flight = None
-            self._scheduler.occupy(None)
+            succeeded(reply)  # nothing, unless it came in the turn in which its budget ran out
 
     def _end(
-        self,
-        command: Command,
-        outcome: Outcome,
-        effective: Priority,
-        result: bytes | BaseException | None,
+        self, command: Command, outcome: Outcome, result: bytes | BaseException | None
     ) -> None:
-        """Give the outcome to everybody who waits for it, and to the history."""
+        """Give the outcome to everybody who waits for it, and to the history; once."""
+        if command.state == "ended":
+            return
         now = time.monotonic()
+        dispatched_s = written_s = None
+        if self.in_flight is command:
+            dispatched_s, written_s = self.exchange.dispatched_s, self.exchange.written_s
+            self.in_flight = None
+            self._scheduler.occupy(None)
         followers = self._scheduler.finish(command, now, succeeded=outcome == "ok")
-        unwanted = command.ticket.cancelled() and command.priority is not Priority.SAFETY
-        dispatched = self.in_flight is command
-        command.ticket.record = self._history.add(
+        reply: Reply = command.ticket
+        unwanted = reply.cancelled() and command.priority is not Priority.SAFETY
+        reply.record = self._history.add(
             command,
             "cancelled" if unwanted else outcome,
-            effective=effective,
-            dispatched_s=self.exchange.dispatched_s if dispatched else None,
-            written_s=self.exchange.written_s if dispatched else None,
+            dispatched_s=dispatched_s,
+            written_s=written_s,
             finished_s=now,
         )
-        command.ticket.settle(result)
+        reply.settle(result)
         for follower in followers:
             follower.ticket.record = self._history.add(follower, "coalesced", finished_s=now)
             follower.ticket.settle(result)
@@ -194,7 +201,7 @@ class Worker:
             return error
         raise error
 
-    async def _lend(self, job: Command, effective: Priority) -> None:
+    async def _lend(self, job: Command) -> None:
         """Let a job have the link until it returns it or is recalled."""
         self.loan = loan = job.ticket
         lent_s = time.monotonic()
@@ -203,7 +210,7 @@ class Worker:
         try:
             if not loan.granted.done():  # its caller may have been cancelled this very moment
                 loan.granted.set_result(None)
-                await self._serve_job(loan, effective, until)
+                await self._serve_job(loan, until)
         except BaseException:
             loan.recall(LinkLost(f"{self._name}: the dispatcher has ended"))
             raise
@@ -212,26 +219,28 @@ class Worker:
             now = time.monotonic()
             self._scheduler.finish(job, now, succeeded=False)
             outcome: Outcome = loan.ended or ("preempted" if loan.recalled else "cancelled")
-            self._history.add(
-                job, outcome, effective=effective, dispatched_s=lent_s, finished_s=now
-            )
+            self._history.add(job, outcome, dispatched_s=lent_s, finished_s=now)
 
-    async def _serve_job(self, loan: Loan, effective: Priority, until: float) -> None:
+    async def _serve_job(self, loan: Loan, until: float) -> None:
         while loan.ended is None and not loan.recalled:
             if loan.requests:
-                await self._grant(loan, effective, until)
+                await self._grant(loan, until)
             else:
                 await self._sleep()
 
-    async def _grant(self, loan: Loan, effective: Priority, until: float) -> None:
+    async def _grant(self, loan: Loan, until: float) -> None:
         """Carry out the next transaction that the job asks for, within the job's own budget."""
         request = loan.requests[0]
         if request.ticket.cancelled():
             loan.requests.popleft()
             return
         error: Exception | None = None
-        recovery_s = self.exchange.recovery_s(expects_reply=request.expects_reply, busy=False)
-        request.bound_s = max(request.bound_s, recovery_s)
+        restored_s = recovery_s(
+            self.exchange.look(),
+            self.exchange.resync_budget_s,
+            expects_reply=request.expects_reply,
+        )
+        request.bound_s = max(request.bound_s, restored_s)
         if self.exchange.must_restore(expects_reply=request.expects_reply):
             error = await self._restore(expects_reply=request.expects_reply)
             if error is None:
@@ -239,10 +248,10 @@ class Worker:
         if loan.recalled:
             return
         loan.requests.popleft()
-        self._scheduler.start_for_job(request)
+        self._scheduler.start_for_job(request, loan.job)
         assert request.timeout_s is not None
         request.timeout_s = min(request.timeout_s, max(0.0, until - time.monotonic()))
         if error is None:
-            await self._perform(request, effective)
+            await self._perform(request)
         else:
-            await self._despite(error, request, effective)
+            await self._despite(error, request)

@@ -32,12 +32,14 @@ class VisaAddress:
         library: As PyVISA takes it: ``@py``, ``@ivi``, ``file.yaml@sim``; empty: PyVISA's choice.
         attributes: Values for attributes of the PyVISA resource, such as ``baud_rate``.
         read_terminator: What ends a reply where the wire itself has no END (serial, socket).
+        block_terminator: Whether it also comes behind a definite length block, there.
     """
 
     resource: str
     library: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     read_terminator: bytes = b"\n"
+    block_terminator: bool = True
 
 
 class VisaSession:
@@ -55,6 +57,7 @@ class VisaSession:
         with _as_link_lost(f"{address.resource} can't be opened"):
             self._resource = _open(address, timeout_s)
         self._terminator = address.read_terminator
+        self._block_terminator = address.block_terminator
         try:
             self._ends_by_terminator = self._configure(address)
         except BaseException:
@@ -86,8 +89,10 @@ class VisaSession:
 
         Where a terminator ends the reply, a definite length block (IEEE 488.2, 8.7.9) may
         contain it: such a block is read to the length that it announces, and to the
-        terminator behind that.
+        terminator behind that, if there is one.
         """
+        if self._ends_by_terminator and not self._block_terminator:
+            return self._read_to_length(until_s)
         reply = self._read_message(until_s)
         if self._ends_by_terminator and reply[:1] == b"#":
             length = _block_length(reply)
@@ -107,6 +112,23 @@ class VisaSession:
         with contextlib.suppress(LinkLost, TimeoutError), _as_link_lost("close failed"):
             self._resource.close()
 
+    def _read_to_length(self, until_s: float) -> bytes:
+        """Return one reply, of a block not one byte more than it announces: none would come."""
+        reply = self._read_bytes(1, until_s)
+        if reply == b"#":
+            reply += self._read_bytes(1, until_s)
+            if reply[1:].isdigit() and reply != b"#0":
+                reply += self._read_bytes(int(reply[1:]), until_s)
+                length = _block_length(reply)
+                if length is not None:
+                    return reply + self._read_bytes(length - len(reply), until_s)
+        return reply if reply == self._terminator else reply + self._read_message(until_s)
+
+    def _read_bytes(self, count: int, until_s: float) -> bytes:
+        with _as_link_lost("read failed"):
+            self._resource.timeout = _ms_until(until_s)
+            return bytes(self._resource.read_bytes(count))
+
     def _read_message(self, until_s: float) -> bytes:
         with _as_link_lost("read failed"):
             self._resource.timeout = _ms_until(until_s)
@@ -114,7 +136,6 @@ class VisaSession:
 
 
 def _open(address: VisaAddress, timeout_s: float) -> Any:
-
     manager = pyvisa.ResourceManager(address.library)
     if address.library.endswith("@sim"):
         _require_listed(manager, address.resource)
@@ -150,17 +171,15 @@ def _ms_until(until_s: float) -> int:
 
 @contextlib.contextmanager
 def _as_link_lost(what: str) -> Iterator[None]:
-
+    """Let nothing out but ``TimeoutError`` and `LinkLost`, which says ``what`` failed."""
     try:
         yield
-    except LinkLost:
+    except (LinkLost, TimeoutError):
         raise
     except errors.VisaIOError as error:
         if error.error_code == StatusCode.error_timeout:
             raise TimeoutError(what) from error
         raise LinkLost(f"{what}: {one_line(error)}") from error
-    except TimeoutError:
-        raise
     except Exception as error:
         raise LinkLost(f"{what}: {one_line(error)}") from error
 

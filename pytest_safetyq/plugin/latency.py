@@ -3,7 +3,7 @@
 from pytest_safetyq.bench.reports import percentile
 from pytest_safetyq.plugin.evidence.dispatches import safety_dispatches, sample_table
 from pytest_safetyq.plugin.markers import SafetyLatency
-from pytest_safetyq.scheduling import TransactionRecord
+from pytest_safetyq.scheduling import TransactionRecord, is_over_bound
 
 
 def breach(mark: SafetyLatency, records: list[TransactionRecord]) -> str | None:
@@ -42,7 +42,7 @@ def _reasons(mark: SafetyLatency, dispatches: list[TransactionRecord]) -> list[s
                 f"p{mark.percentile:g} is {reached_ms:.3f} ms, and at most {mark.max_ms:g} allowed"
             )
     if mark.within_bound:
-        over = [r for r in dispatches if _latency_ms(r) > r.bound_s * 1000 + mark.slack_ms]
+        over = [r for r in dispatches if is_over_bound(r, mark.slack_ms / 1000)]
         if over:
             reasons.append(
                 f"{len(over)} of {len(dispatches)} dispatches exceed their own bound by more than"

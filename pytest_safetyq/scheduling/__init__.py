@@ -6,10 +6,11 @@ without a sleep and compared with a naive model.
 
 from pytest_safetyq.scheduling.backlog import Backlog
 from pytest_safetyq.scheduling.command import LIFE, Command
+from pytest_safetyq.scheduling.condition import Condition, recovery_s
 from pytest_safetyq.scheduling.latch import Latch, LatchEvent, LatchState
 from pytest_safetyq.scheduling.priority import AGE_FLOOR, Priority, effective_priority
-from pytest_safetyq.scheduling.record import Outcome, TransactionRecord
-from pytest_safetyq.scheduling.scheduler import Admission, Dispatch, Scheduler, Verdict
+from pytest_safetyq.scheduling.record import Outcome, TransactionRecord, is_over_bound
+from pytest_safetyq.scheduling.scheduler import Admission, Scheduler, Verdict
 
 __all__ = [
     "AGE_FLOOR",
@@ -17,7 +18,7 @@ __all__ = [
     "Admission",
     "Backlog",
     "Command",
-    "Dispatch",
+    "Condition",
     "Latch",
     "LatchEvent",
     "LatchState",
@@ -27,4 +28,6 @@ __all__ = [
     "TransactionRecord",
     "Verdict",
     "effective_priority",
+    "is_over_bound",
+    "recovery_s",
 ]

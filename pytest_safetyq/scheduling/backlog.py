@@ -6,60 +6,83 @@ pushing and taking cost the same behind ten commands and behind a million.
 """
 
 import math
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Iterator
 
 from pytest_safetyq.scheduling.command import NS_PER_S, Command
+from pytest_safetyq.scheduling.condition import Condition
 from pytest_safetyq.scheduling.priority import Priority, effective_priority
 
-_LESS_URGENT = tuple(tuple(p for p in Priority if p > base) for base in Priority)
+GONE = -1
 
 
 class Level:
-    """The FIFO of one base priority, with the sum of the budgets that wait in it.
+    """The FIFO of one base priority, and how long what waits in it may take.
 
-    The linked list of an ``OrderedDict`` gives a FIFO from whose middle a cancelled command
-    can be taken at once: tombstones would pile up behind a link that is stuck.
+    A command that is taken out of the middle leaves a gap, which goes when it comes to the
+    head, and with all others as soon as there are more gaps than waiting commands. So taking
+    one out costs constant time when spread over many, and behind a link that is stuck
+    cancelled commands never hold more memory than those that wait.
+
+    Attributes:
+        priority: The base priority.
+        head: The oldest command, or None.
+        count: How many commands wait.
     """
 
-    __slots__ = ("budget_ns", "unlimited", "waiting")
+    __slots__ = ("_budgets_ns", "_queue", "_replies", "_unlimited", "count", "head", "priority")
 
-    def __init__(self) -> None:
-        self.waiting: OrderedDict[int, Command] = OrderedDict()
-        self.budget_ns = 0
-        self.unlimited = 0
-
-    def __len__(self) -> int:
-        return len(self.waiting)
+    def __init__(self, priority: Priority) -> None:
+        self.priority = priority
+        self.head: Command | None = None
+        self.count = 0
+        self._queue: deque[Command] = deque()
+        self._budgets_ns = 0
+        self._unlimited = 0
+        self._replies = 0
 
     def __iter__(self) -> Iterator[Command]:
-        return iter(self.waiting.values())
+        return (command for command in self._queue if command.sequence != GONE)
 
     def push(self, command: Command) -> None:
         """Append ``command``."""
-        self.waiting[command.sequence] = command
+        if self.head is None:
+            self.head = command
+        self._queue.append(command)
+        self.count += 1
+        self._replies += command.expects_reply
         if command.budget_ns is None:
-            self.unlimited += 1
+            self._unlimited += 1
         else:
-            self.budget_ns += command.budget_ns
+            self._budgets_ns += command.budget_ns
 
     def remove(self, command: Command) -> None:
         """Take ``command`` out, wherever it stands."""
-        del self.waiting[command.sequence]
+        command.sequence = GONE
+        self.count -= 1
+        self._replies -= command.expects_reply
         if command.budget_ns is None:
-            self.unlimited -= 1
+            self._unlimited -= 1
         else:
-            self.budget_ns -= command.budget_ns
+            self._budgets_ns -= command.budget_ns
+        queue = self._queue
+        if command is self.head:
+            while queue and queue[0].sequence == GONE:
+                queue.popleft()
+            self.head = queue[0] if queue else None
+        if len(queue) > 2 * self.count:
+            self._queue = deque(self)
 
-    @property
-    def head(self) -> Command | None:
-        """The oldest command, or None."""
-        return next(iter(self.waiting.values())) if self.waiting else None
+    def longest_s(self, condition: Condition, resync_s: float) -> float:
+        """Return how many seconds all commands of this level may take together.
 
-    @property
-    def budget_s(self) -> float:
-        """Seconds that all commands of this level may take together."""
-        return math.inf if self.unlimited else self.budget_ns / NS_PER_S
+        Each may find a link that has to be restored: any of them where it is lost, else those
+        that read a reply, as the one before may have left it dirty.
+        """
+        if self._unlimited:
+            return math.inf
+        restorations = self.count if condition is Condition.LOST else self._replies
+        return self._budgets_ns / NS_PER_S + restorations * resync_s
 
 
 class Backlog:
@@ -67,49 +90,66 @@ class Backlog:
 
     Args:
         tau_age_s: Seconds of waiting that raise a command by one level; zero or less: never.
+
+    Attributes:
+        levels: The FIFOs, the most urgent first.
+        count: How many commands wait.
     """
 
     def __init__(self, tau_age_s: float) -> None:
         self._tau_age_s = tau_age_s
         self._sequence = 0
-        self._count = 0
-        self.levels = tuple(Level() for _ in Priority)
+        self.count = 0
+        self.levels = tuple(map(Level, Priority))
+        self._first = tuple(self.levels[: base + 1] for base in Priority)
+        self._catch_up = tuple(
+            tuple((level, (level.priority - base) * tau_age_s) for level in self.levels[base + 1 :])
+            if base is not Priority.SAFETY and tau_age_s > 0
+            else ()
+            for base in Priority
+        )
 
     def push(self, command: Command, now: float) -> None:
         """Append ``command`` to the FIFO of its level."""
         command.sequence = self._sequence
         command.enqueued_s = now
         self._sequence += 1
-        self._count += 1
+        self.count += 1
         self.levels[command.priority].push(command)
 
     def remove(self, command: Command) -> None:
-        """Take a waiting command out, in constant time."""
-        self._count -= 1
+        """Take a waiting command out."""
+        self.count -= 1
         self.levels[command.priority].remove(command)
 
-    def best(self, now: float) -> tuple[Command, Priority] | None:
-        """Return the next command and its effective priority at ``now``, or None."""
+    def best(self, now: float) -> Command | None:
+        """Return the next command, with its effective priority at ``now``; None: none waits."""
         best: Command | None = None
         best_effective = Priority.POLL
         for level in self.levels:
-            if not level.waiting:
+            head = level.head
+            if head is None:
                 continue
-            head = next(iter(level.waiting.values()))
-            effective = self.effective(head, now)
+            waited_s = now - head.enqueued_s
+            effective = effective_priority(level.priority, waited_s, self._tau_age_s)
             if (
                 best is None
                 or effective < best_effective
                 or (effective == best_effective and head.sequence < best.sequence)
             ):
                 best, best_effective = head, effective
-        return None if best is None else (best, best_effective)
+        if best is not None:
+            best.effective = best_effective
+        return best
 
-    def effective(self, command: Command, now: float) -> Priority:
-        """Return the effective priority of ``command`` at ``now``."""
-        return effective_priority(command.priority, now - command.enqueued_s, self._tau_age_s)
-
-    def ahead_s(self, priority: Priority, now: float, before_s: float) -> float:
+    def ahead_s(
+        self,
+        priority: Priority,
+        now: float,
+        before_s: float,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> float:
         """Return the longest wait, in seconds, of a command submitted now.
 
         What waits on the same or a more urgent level goes first. A less urgent command
@@ -120,25 +160,24 @@ class Backlog:
             priority: The level of the command that asks.
             now: Monotonic seconds.
             before_s: Seconds until the link is free for the first waiting command.
+            condition: The condition of the link.
+            resync_s: Seconds that restoring it may take.
         """
         wait_s = before_s
-        for level in self.levels[: priority + 1]:
-            if level.waiting:
-                wait_s += level.budget_s
-        if priority is Priority.SAFETY or self._tau_age_s <= 0:
+        for level in self._first[priority]:
+            if level.head is not None:
+                wait_s += level.longest_s(condition, resync_s)
+        catch_up = self._catch_up[priority]
+        if not catch_up:
             return wait_s
-        slower = [p for p in _LESS_URGENT[priority] if self.levels[p].waiting]
-        while overtaking := [p for p in slower if self._reaches(p, priority, now + wait_s)]:
-            for p in overtaking:
-                wait_s += self.levels[p].budget_s
-                slower.remove(p)
+        arrivals = [
+            (level.head.enqueued_s + rise_s, level.longest_s(condition, resync_s))
+            for level, rise_s in catch_up
+            if level.head is not None
+        ]
+        arrivals.sort()  # one that ages in time can give the next the time to
+        for arrives_s, longest_s in arrivals:
+            if arrives_s > now + wait_s:
+                break
+            wait_s += longest_s
         return wait_s
-
-    def _reaches(self, slower: Priority, priority: Priority, until: float) -> bool:
-        """Whether the oldest command of ``slower`` can have aged to ``priority`` by ``until``."""
-        oldest = self.levels[slower].head
-        assert oldest is not None
-        return oldest.enqueued_s + (slower - priority) * self._tau_age_s <= until
-
-    def __len__(self) -> int:
-        return self._count

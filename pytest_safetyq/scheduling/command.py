@@ -4,12 +4,12 @@ Whatever affects a command's state is in this file. Its life is the table ``LIFE
 that the table does not list is a programming error and raises ``KeyError``.
 """
 
+from functools import lru_cache
 from typing import Any, Literal
 
 from pytest_safetyq.scheduling.priority import Priority
 
 NS_PER_S = 1_000_000_000
-
 
 State = Literal["new", "waiting", "in flight", "attached", "ended"]
 Event = Literal["enqueue", "coalesce", "refuse", "dispatch", "withdraw", "finish"]
@@ -26,6 +26,16 @@ LIFE: dict[tuple[State, Event], State] = {
 }
 
 
+@lru_cache(maxsize=64)
+def whole_ns(seconds: float) -> int:
+    """Return ``seconds`` in whole nanoseconds.
+
+    The sums of the bound go up and down a million times and must come back to exactly zero,
+    which floating point does not promise. Budgets are few, and so are the numbers kept.
+    """
+    return round(seconds * NS_PER_S)
+
+
 class Command:
     """One message that waits for the link, or one job that wants to borrow it.
 
@@ -38,15 +48,21 @@ class Command:
         submitted_s: When the submitter entered ``submit``, monotonic seconds.
         is_job: Whether it borrows the link for several transactions.
         ticket: The dispatcher's own data for it; the scheduler never looks at it.
+
+    Attributes:
+        effective: Its effective priority when the scheduler last found it to be the next.
+        sequence: The number of its submission; negative while it doesn't wait.
+        bound_s: The longest wait, in seconds from its submission, computed when it was submitted.
+        state: Where it is in its life.
     """
 
     __slots__ = (
         "bound_s",
         "budget_ns",
         "cmd_id",
+        "effective",
         "enqueued_s",
         "expects_reply",
-        "followers",
         "is_job",
         "payload",
         "priority",
@@ -71,11 +87,9 @@ class Command:
     ) -> None:
         self.cmd_id = cmd_id
         self.payload = payload
-        self.priority = priority
+        self.priority = self.effective = priority
         self.timeout_s = timeout_s
-        # Whole nanoseconds: the sums of the bound go up and down a million times and must
-        # come back to exactly zero, which floating point does not promise.
-        self.budget_ns = None if timeout_s is None else round(timeout_s * NS_PER_S)
+        self.budget_ns = None if timeout_s is None else whole_ns(timeout_s)
         self.expects_reply = expects_reply
         self.submitted_s = submitted_s
         self.is_job = is_job
@@ -83,7 +97,6 @@ class Command:
         self.enqueued_s = submitted_s
         self.sequence = -1
         self.bound_s = 0.0
-        self.followers: list[Command] = []
         self.state: State = "new"
 
     def advance(self, event: Event) -> None:

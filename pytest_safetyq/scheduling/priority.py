@@ -12,6 +12,8 @@ class Priority(IntEnum):
     POLL = 3
 
 
+_BY_NUMBER = tuple(Priority)  # calling the enum to look one up costs as much as a whole decision
+
 AGE_FLOOR = Priority.CONTROL
 """The most urgent level that waiting alone can reach: nothing ages into SAFETY."""
 
@@ -32,4 +34,4 @@ def effective_priority(base: Priority, waited_s: float, tau_age_s: float) -> Pri
     levels = waited_s / tau_age_s
     if levels >= base - AGE_FLOOR:
         return AGE_FLOOR
-    return Priority(base - int(levels))
+    return _BY_NUMBER[base - int(levels)]

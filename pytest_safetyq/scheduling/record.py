@@ -1,5 +1,6 @@
 """What is kept of one command: when it passed each station, and how it ended."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,3 +50,17 @@ class TransactionRecord:
         if self.dispatched_s is None or self.finished_s is None:
             return None
         return self.finished_s - self.dispatched_s
+
+
+def is_over_bound(record: TransactionRecord, slack_s: float) -> bool:
+    """Whether ``record`` was dispatched later than its bound allows.
+
+    What is not known to have kept its bound has broken it: a latency or a bound that is not a
+    number never passes for early, nor does one that was never dispatched.
+
+    Args:
+        record: The record.
+        slack_s: Seconds above the bound that are forgiven.
+    """
+    latency_s = math.inf if record.dispatch_latency_s is None else record.dispatch_latency_s
+    return not latency_s <= record.bound_s + slack_s

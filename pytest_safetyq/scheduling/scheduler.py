@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pytest_safetyq.scheduling.backlog import Backlog
 from pytest_safetyq.scheduling.coalescing import Coalescing
 from pytest_safetyq.scheduling.command import Command
+from pytest_safetyq.scheduling.condition import Condition, recovery_s
 from pytest_safetyq.scheduling.latch import Latch, LatchEvent
 from pytest_safetyq.scheduling.priority import Priority
 
@@ -36,18 +37,6 @@ FULL = Admission(Verdict.FULL)
 LATCHED = Admission(Verdict.LATCHED)
 
 
-class Dispatch(NamedTuple):
-    """The decision that ``command`` is next.
-
-    Attributes:
-        command: The command.
-        effective: Its effective priority at this moment.
-    """
-
-    command: Command
-    effective: Priority
-
-
 class Scheduler:
     """Decides; executes nothing. Every method that depends on time is told ``now``.
 
@@ -65,25 +54,30 @@ class Scheduler:
         self._loan: tuple[Command, float] | None = None
         self.latch = Latch()
 
-    def submit(self, command: Command, now: float, recovery_s: float = 0.0) -> Admission:
+    def submit(
+        self,
+        command: Command,
+        now: float,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> Admission:
         """Admit ``command``, refuse it, or join it to the one that it repeats.
 
         Args:
             command: The command.
             now: Monotonic seconds.
-            recovery_s: For how long it may wait for the link to be restored, in seconds; it
-                is part of its bound.
+            condition: The condition of the link; for the bound.
+            resync_s: Seconds that restoring the link may take; for the bound.
         """
-        command.bound_s = self.worst_case_s(command.priority, now) + recovery_s
-        if command.priority is Priority.SAFETY:
+        priority = command.priority
+        command.bound_s = self.worst_case_s(
+            priority, now, command.expects_reply, condition, resync_s
+        )
+        if priority is Priority.SAFETY:
             twin = self._coalescing.twin_of(command, now)
             if twin is not None:
-                command.advance("coalesce")
-                if twin.state == "ended":
-                    command.advance("finish")
-                else:
-                    twin.followers.append(command)
-                return Admission(Verdict.COALESCED, twin)
+                return self._coalesced(command, twin)
+            self._coalescing.opened(command)
         elif self.latch.latched:
             command.advance("refuse")
             return LATCHED
@@ -92,13 +86,19 @@ class Scheduler:
             return FULL
         command.advance("enqueue")
         self._backlog.push(command, now)
-        self._coalescing.opened(command)
         return ENQUEUED
 
-    def peek(self, now: float) -> Dispatch | None:
+    def _coalesced(self, command: Command, twin: Command) -> Admission:
+        command.advance("coalesce")
+        if twin.state == "ended":
+            command.advance("finish")
+        else:
+            self._coalescing.joined(command)
+        return Admission(Verdict.COALESCED, twin)
+
+    def peek(self, now: float) -> Command | None:
         """Return the next command without taking it, or None."""
-        best = self._backlog.best(now)
-        return None if best is None else Dispatch(*best)
+        return self._backlog.best(now)
 
     def take(self, command: Command) -> None:
         """Take ``command`` out of the queue to run it. A job only borrows; it sends nothing."""
@@ -107,12 +107,12 @@ class Scheduler:
         if not command.is_job:
             self._coalescing.sent()
 
-    def next(self, now: float) -> Dispatch | None:
+    def next(self, now: float) -> Command | None:
         """Take the next command, or None."""
-        decision = self.peek(now)
-        if decision is not None:
-            self.take(decision.command)
-        return decision
+        command = self.peek(now)
+        if command is not None:
+            self.take(command)
+        return command
 
     def occupy(self, until: float | None) -> None:
         """Note that the link is busy until ``until`` at the latest; None: free."""
@@ -122,8 +122,9 @@ class Scheduler:
         """Note that ``job`` has the link, until ``until`` at the latest (may be infinite)."""
         self._loan = (job, until)
 
-    def start_for_job(self, request: Command) -> None:
-        """Note that the borrower sends ``request``, which never waited in the queue."""
+    def start_for_job(self, request: Command, job: Command) -> None:
+        """Note that ``job``, which borrows the link, sends ``request``, which never waited."""
+        request.effective = job.effective
         request.advance("enqueue")
         request.advance("dispatch")
         self._coalescing.sent()
@@ -133,11 +134,7 @@ class Scheduler:
         if self._loan is not None and self._loan[0] is command:
             self._loan = None
         command.advance("finish")
-        self._coalescing.finished(command, now, succeeded=succeeded)
-        followers, command.followers = command.followers, []
-        for follower in followers:
-            follower.advance("finish")
-        return followers
+        return self._end_followers(command, now if succeeded else None)
 
     def withdraw(self, command: Command) -> bool:
         """Take a waiting command out because nobody wants it any more.
@@ -171,18 +168,36 @@ class Scheduler:
         self.latch.apply(LatchEvent.REARM)
 
     def clear(self) -> list[Command]:
-        """Take out everything, SAFETY too: there is no link any more to send it on."""
+        """Take out everything, SAFETY too: there is no link any more to send it on.
+
+        Returns:
+            What waited, and what would have shared its outcome.
+        """
         waiting = [c for level in self._backlog.levels for c in level]
         for command in waiting:
             self._take_out(command)
-        return waiting
+        return waiting + [f for command in waiting for f in self._end_followers(command, None)]
 
-    def worst_case_s(self, priority: Priority, now: float) -> float:
+    def worst_case_s(
+        self,
+        priority: Priority,
+        now: float,
+        expects_reply: bool = False,
+        condition: Condition = Condition.CLEAN,
+        resync_s: float = 0.0,
+    ) -> float:
         """Return the bound on the wait, in seconds, of a command submitted now.
 
         It holds as long as nothing more urgent is submitted later; for SAFETY nothing is.
         It does not depend on how many less urgent commands wait, except on those that will
         have aged to the same level by then.
+
+        Args:
+            priority: The priority of the command.
+            now: Monotonic seconds.
+            expects_reply: Whether it reads a reply, and so needs a link that is clean.
+            condition: The condition of the link.
+            resync_s: Seconds that restoring the link may take.
         """
         busy_until = self._busy_until
         before_s = busy_until - now if busy_until is not None and busy_until > now else 0.0
@@ -190,25 +205,38 @@ class Scheduler:
             job, until = self._loan
             if priority >= job.priority:
                 before_s = max(before_s, until - now)
-        return self._backlog.ahead_s(priority, now, before_s)
+        wait_s = self._backlog.ahead_s(priority, now, before_s, condition, resync_s)
+        if not resync_s:
+            return wait_s
+        busy = busy_until is not None or self._backlog.count > 0
+        return wait_s + recovery_s(condition, resync_s, expects_reply=expects_reply, busy=busy)
 
     @property
     def depth(self) -> int:
         """How many commands other than SAFETY wait."""
-        return len(self._backlog) - len(self._backlog.levels[0])
+        backlog = self._backlog
+        return backlog.count - backlog.levels[0].count
 
     def __len__(self) -> int:
-        return len(self._backlog)
+        return self._backlog.count
 
     def waiting_by_priority(self) -> dict[Priority, int]:
         """Return how many commands wait, by base priority."""
-        return {p: len(self._backlog.levels[p]) for p in Priority}
+        return {level.priority: level.count for level in self._backlog.levels}
 
     def dwell_s(self, now: float) -> dict[Priority, float]:
         """Return, by base priority, for how many seconds the oldest command has waited."""
-        heads = ((p, self._backlog.levels[p].head) for p in Priority)
-        return {p: 0.0 if head is None else now - head.enqueued_s for p, head in heads}
+        return {
+            level.priority: 0.0 if level.head is None else now - level.head.enqueued_s
+            for level in self._backlog.levels
+        }
 
     def _take_out(self, command: Command) -> None:
         self._backlog.remove(command)
         command.advance("withdraw")
+
+    def _end_followers(self, command: Command, succeeded_s: float | None) -> list[Command]:
+        followers = self._coalescing.ended(command, succeeded_s)
+        for follower in followers:
+            follower.advance("finish")
+        return followers

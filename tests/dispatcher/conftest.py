@@ -1,5 +1,8 @@
 """Fixtures for the tests of the dispatcher."""
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import pytest
 from dispatcher_helpers import SHORT_DRAIN_S, Owner, on_callbacks, on_link
 
@@ -15,3 +18,11 @@ def own(request: pytest.FixtureRequest) -> Owner:
 def short_drain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two plain callables be waited for as long as the scripted links of such a test."""
     monkeypatch.setattr("pytest_safetyq.links.callbacks.DRAIN_S", SHORT_DRAIN_S)
+
+
+@pytest.fixture
+async def release() -> AsyncIterator[asyncio.Event]:
+    """Give an event that lets `stubborn` return; set at the end, whatever the test came to."""
+    event = asyncio.Event()
+    yield event
+    event.set()

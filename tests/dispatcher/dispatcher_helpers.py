@@ -1,11 +1,13 @@
 """What the tests of the dispatcher share."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
 
-from pytest_safetyq import SafetyAwareDispatcher, TransactionRecord
+from pytest_safetyq import Priority, SafetyAwareDispatcher, TransactionRecord
 from pytest_safetyq.links import ScriptedLink
+
+T = TypeVar("T")
 
 LOADED_S = 0.25
 """Seconds that a busy machine may add to a wait; what is told apart differs by more."""
@@ -48,6 +50,19 @@ async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(5.0):
         while not condition():  # noqa: ASYNC110 - what is waited for sets no event
             await asyncio.sleep(0.001)
+
+
+async def on_the_wire(
+    dispatcher: SafetyAwareDispatcher,
+    link: ScriptedLink,
+    job: Callable[[Any], Awaitable[T]],
+    priority: Priority,
+    **settings: Any,
+) -> "asyncio.Task[T]":
+    """Start a job; return its task when its first transaction has been sent."""
+    running = asyncio.create_task(dispatcher.run_job(job, priority, **settings))
+    await until(lambda: link.sent)
+    return running
 
 
 def record_of(dispatcher: SafetyAwareDispatcher, cmd_id: str) -> TransactionRecord:

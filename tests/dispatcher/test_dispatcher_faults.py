@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Awaitable, Callable
 
 import pytest
-from dispatcher_helpers import Owner, never, stubborn, turns, until
+from dispatcher_helpers import Owner, never, on_link, stubborn, turns, until
 
 from pytest_safetyq import LinkLost, Priority, SafetyAwareDispatcher, TransactionTimeout
 from pytest_safetyq.dispatcher.exchange import Exchange
@@ -94,6 +94,49 @@ async def test_a_callback_that_swallows_cancellation_does_not_hold_its_submitter
         # The stale bytes of the one left behind went to nobody.
         (result,) = await asyncio.gather(good, return_exceptions=True)
         assert result != b"far too late"
+
+
+async def test_a_call_left_behind_is_remembered_although_its_caller_is_cancelled_twice(
+    release: asyncio.Event,
+) -> None:
+    class Stubborn(ScriptedLink):
+        async def read(self) -> bytes:
+            await stubborn(release)
+            return b"late"
+
+    exchange = Exchange("smu", Stubborn(resync_budget_s=0.05), delay_s=0.0)
+    transacting = asyncio.create_task(exchange.transact(b"Q?", expects_reply=True, budget_s=5.0))
+    await until(lambda: exchange.written_s)
+    for _ in range(2):
+        transacting.cancel()
+        await asyncio.sleep(0)
+    await asyncio.wait({transacting})
+    assert transacting.cancelled()
+    with pytest.raises(LinkLost, match="has not returned yet"):
+        await exchange.restore(expects_reply=True)
+    release.set()
+    await exchange.restore(expects_reply=True)
+
+
+async def test_of_two_calls_that_are_left_behind_none_is_forgotten(
+    release: asyncio.Event,
+) -> None:
+    second = asyncio.Event()
+
+    class Stubborn(ScriptedLink):
+        async def read(self) -> bytes:
+            await stubborn(release if self.payloads[-1] == b"A?" else second)
+            return b"late"
+
+    exchange = Exchange("smu", Stubborn(resync_budget_s=0.05), delay_s=0.0)
+    for payload in (b"A?", b"B?"):
+        with pytest.raises(TransactionTimeout):
+            await exchange.transact(payload, expects_reply=True, budget_s=0.02)
+    second.set()
+    with pytest.raises(LinkLost, match="has not returned yet"):
+        await exchange.restore(expects_reply=True)
+    release.set()
+    await exchange.restore(expects_reply=True)
 
 
 @pytest.mark.usefixtures("short_drain")
@@ -184,6 +227,14 @@ async def test_a_worker_that_dies_fails_every_waiting_future(
     await dispatcher.stop()
 
 
+async def test_a_repeat_of_an_estop_that_waits_when_the_worker_dies_is_told_too() -> None:
+    dispatcher, futures = await killed_worker(on_link)
+    repeat = await dispatcher.submit(SAFETY.name, b"X", SAFETY)
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    await asyncio.wait({*futures, repeat}, timeout=3.0)
+    assert isinstance(repeat.exception(), LinkLost)
+
+
 async def test_a_job_that_waits_when_the_worker_dies_is_told() -> None:
     link = ScriptedLink().on(b"FATAL?", Fatal("the end"), after_s=0.02)
     dispatcher = SafetyAwareDispatcher.on(link)
@@ -228,7 +279,7 @@ async def test_an_idle_worker_can_be_cancelled(own: Owner) -> None:
 
 async def test_everything_cancelled_when_a_call_begins_leaves_no_coroutine_unawaited() -> None:
     """As at the end of `asyncio.run`: pytest makes the warning an error."""
-    exchange = Exchange(ScriptedLink(), delay_s=0.0)
+    exchange = Exchange("smu", ScriptedLink(), delay_s=0.0)
     transacting = asyncio.create_task(exchange.transact(b"X", expects_reply=False, budget_s=5.0))
     await asyncio.sleep(0)
     with warnings.catch_warnings(record=True) as caught:

@@ -159,6 +159,18 @@ async def test_stopping_one_that_was_never_started_cancels_what_waits(own: Owner
         await dispatcher.submit("x", b"X", CONTROL)
 
 
+async def test_one_that_was_stopped_before_it_was_started_says_so_when_it_is_started(
+    own: Owner,
+) -> None:
+    dispatcher = own(ScriptedLink(), name="smu")
+    await dispatcher.stop()
+    await dispatcher.stop()
+    with pytest.raises(RuntimeError, match=r"^smu: the dispatcher was stopped; make a new one$"):
+        await dispatcher.start()
+    with pytest.raises(LinkLost, match="stopped"):
+        await dispatcher.submit("estop", b"OFF", SAFETY)
+
+
 async def test_stopping_twice_is_harmless(own: Owner) -> None:
     dispatcher = own(ScriptedLink())
     await dispatcher.start()

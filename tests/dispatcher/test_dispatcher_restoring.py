@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dispatcher_helpers import LOADED_S, Owner, record_of, turns, until
+from dispatcher_helpers import LOADED_S, Owner, never, record_of, stubborn, turns, until
 
 from pytest_safetyq import LinkLost, Priority, SafetyAwareDispatcher, TransactionTimeout
-from pytest_safetyq.dispatcher.exchange import Condition, Exchange
+from pytest_safetyq.dispatcher.exchange import Exchange
 from pytest_safetyq.links import ScriptedLink
+from pytest_safetyq.scheduling import Condition
 
 SAFETY, CONTROL, QUERY, POLL = Priority
 
@@ -43,7 +44,7 @@ async def time_out(dispatcher: SafetyAwareDispatcher, *payloads: bytes) -> None:
 async def test_a_drain_broken_off_keeps_its_count_and_what_is_still_owed() -> None:
     link = ScriptedLink({b"B?": b"b"})
     link.on(b"LATE1?", b"stale1", after_s=0.1).on(b"LATE2?", b"stale2", after_s=0.3)
-    exchange = Exchange(link, delay_s=0.0)
+    exchange = Exchange("smu", link, delay_s=0.0)
     for payload in (b"LATE1?", b"LATE2?"):
         with pytest.raises(TransactionTimeout):
             await exchange.transact(payload, expects_reply=True, budget_s=0.03)
@@ -176,13 +177,14 @@ async def test_the_write_of_a_safety_job_is_sent_despite_it_too() -> None:
     assert link.payloads == [b"OFF"]
 
 
-async def test_a_restoration_that_hangs_holds_a_safety_write_for_its_budget_and_no_longer() -> None:
-    class Hanging(ScriptedLink):
-        async def resynchronise(
-            self, *, owed: int, lost: bool, discard: Callable[[], None]
-        ) -> None:
-            await asyncio.get_running_loop().create_future()
+class Hanging(ScriptedLink):
+    """A link whose restoration never returns."""
 
+    async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
+        await never()
+
+
+async def test_a_restoration_that_hangs_holds_a_safety_write_for_its_budget_and_no_longer() -> None:
     link = Hanging(resync_budget_s=0.1)
     async with SafetyAwareDispatcher.on(link) as dispatcher:
         dispatcher.distrust(lost=True)
@@ -192,6 +194,56 @@ async def test_a_restoration_that_hangs_holds_a_safety_write_for_its_budget_and_
     assert record.bound_s == pytest.approx(0.1)
     assert record.dispatch_latency_s is not None
     assert 0.099 <= record.dispatch_latency_s <= record.bound_s + LOADED_S
+
+
+async def test_each_of_several_estops_is_within_its_bound_on_a_link_that_stays_lost() -> None:
+    link = Hanging(resync_budget_s=0.3)
+    names = ["channel 1", "channel 2", "channel 3"]
+    async with SafetyAwareDispatcher.on(link) as dispatcher:
+        dispatcher.distrust(lost=True)
+        for name in names:
+            await dispatcher.submit(name, name.encode(), SAFETY, timeout=0.1)
+    records = [record_of(dispatcher, name) for name in names]
+    assert link.payloads == [name.encode() for name in names]
+    assert [r.bound_s for r in records] == pytest.approx([0.3, 0.4 + 0.3, 0.8 + 0.3], abs=0.05)
+    for record in records:
+        assert record.dispatch_latency_s is not None
+        assert record.dispatch_latency_s <= record.bound_s + LOADED_S
+
+
+async def test_the_bound_for_a_command_submitted_now_counts_a_link_that_is_lost() -> None:
+    link = ScriptedLink(resync_budget_s=0.3)
+    async with SafetyAwareDispatcher.on(link) as dispatcher:
+        assert dispatcher.worst_case_s() == 0.0
+        dispatcher.distrust(lost=False)
+        assert dispatcher.worst_case_s() == 0.0, "a dirty link still takes a message"
+        dispatcher.distrust(lost=True)
+        assert dispatcher.worst_case_s() == 0.3
+        await (await dispatcher.submit("estop", b"OFF", SAFETY))
+        assert dispatcher.worst_case_s() == 0.0
+
+
+async def test_a_call_that_was_left_behind_is_waited_for_within_the_declared_budget(
+    release: asyncio.Event,
+) -> None:
+    class Stubborn(ScriptedLink):
+        async def read(self) -> bytes:
+            await stubborn(release)
+            return b"late"
+
+        async def resynchronise(
+            self, *, owed: int, lost: bool, discard: Callable[[], None]
+        ) -> None:
+            await never()
+
+    exchange = Exchange("smu", Stubborn(resync_budget_s=0.6), delay_s=0.0)
+    with pytest.raises(TransactionTimeout):
+        await exchange.transact(b"Q?", expects_reply=True, budget_s=0.02)
+    asyncio.get_running_loop().call_later(0.3, release.set)
+    begun_s = time.monotonic()
+    with pytest.raises(LinkLost, match="not resynchronised within"):
+        await exchange.restore(expects_reply=True)
+    assert 0.6 <= time.monotonic() - begun_s + 0.001 < 0.6 + 0.28
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,25 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pytest_safetyq import LinkLost
+from pytest_safetyq.links.visa import VisaLink
 from pytest_safetyq.links.visa_session import VisaAddress
 
 T = TypeVar("T")
 
 IDENTITY = b"ACME,1,2,3"
+ADDRESS = VisaAddress(resource="GPIB0::5::INSTR")
+
+LOADED_S = 0.25
+"""Seconds that a busy machine may add to a wait; what is told apart differs by more."""
+
+
+class OpenLink(Protocol):
+    """Opens a link to the instrument, with a short resynchronisation unless it is said."""
+
+    async def __call__(self, **settings: Any) -> VisaLink: ...
 
 
 class Instrument:
@@ -130,3 +141,22 @@ def in_background(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
     task = asyncio.create_task(work)
     task.add_done_callback(lambda t: t.cancelled() or t.exception())
     return task
+
+
+def link_to(**settings: Any) -> VisaLink:
+    """Return a link to the instrument, not open yet."""
+    return VisaLink(ADDRESS, **{"resync_budget_s": 0.4, **settings})
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for ``condition``, for 5 s at the most."""
+    async with asyncio.timeout(5.0):
+        while not condition():  # noqa: ASYNC110 - threads set no event of this loop
+            await asyncio.sleep(0.001)
+
+
+async def ask(link: VisaLink, message: bytes, timeout_s: float = 1.0) -> bytes:
+    """Send ``message`` and return the reply."""
+    link.deadline_s = time.monotonic() + timeout_s
+    await link.write(message)
+    return await link.read()

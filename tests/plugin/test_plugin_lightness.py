@@ -33,7 +33,7 @@ def test_a_project_without_instruments_starts_no_supervisor(suite: Suite) -> Non
     ended = suite.run()
     assert ended.returncode == 0
     assert "safetyq:" not in ended.stdout
-    assert list(suite.directory.parent.glob("run/safetyq/run-*")) == []
+    assert list(suite.directory.parent.glob("run/run-*")) == []
 
 
 def test_importing_the_package_loads_nothing(suite: Suite) -> None:

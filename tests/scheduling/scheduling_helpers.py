@@ -10,9 +10,15 @@ def message(
     *,
     timeout_s: float = 1.0,
     now: float = 0.0,
+    expects_reply: bool = False,
 ) -> Command:
     return Command(
-        cmd_id, payload, priority, timeout_s=timeout_s, expects_reply=False, submitted_s=now
+        cmd_id,
+        payload,
+        priority,
+        timeout_s=timeout_s,
+        expects_reply=expects_reply,
+        submitted_s=now,
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from scheduling_helpers import loan_job, message
 
 from pytest_safetyq.scheduling import Backlog, Command, Priority, Scheduler
+from pytest_safetyq.scheduling.backlog import Level
 
 SAFETY, CONTROL, QUERY, POLL = Priority
 
@@ -22,11 +23,16 @@ def filled(tau_age_s: float, *waiting: tuple[Priority, float, float]) -> Backlog
     return backlog
 
 
+def sizes_of(level: Level) -> tuple[int, int]:
+    """Return how many commands ``level`` keeps in memory, and how many of them wait."""
+    return len(level._queue), level.count
+
+
 def take_all(backlog: Backlog, now: float) -> list[str]:
     order = []
     while (best := backlog.best(now)) is not None:
-        order.append(best[0].cmd_id)
-        backlog.remove(best[0])
+        order.append(best.cmd_id)
+        backlog.remove(best)
     return order
 
 
@@ -46,8 +52,11 @@ def test_ties_go_by_submission() -> None:
 
 def test_best_tells_the_effective_priority() -> None:
     backlog = filled(2.0, (POLL, 0, 1))
-    bests = [backlog.best(now) for now in (0.0, 2.0, 4.0, 9.0)]
-    assert [best and best[1] for best in bests] == [POLL, QUERY, CONTROL, CONTROL]
+    seen = []
+    for now in (0.0, 2.0, 4.0, 9.0):
+        best = backlog.best(now)
+        seen.append(best and best.effective)
+    assert seen == [POLL, QUERY, CONTROL, CONTROL]
 
 
 def test_a_command_is_taken_out_of_the_middle() -> None:
@@ -56,7 +65,7 @@ def test_a_command_is_taken_out_of_the_middle() -> None:
     for one in three:
         backlog.push(one, 0.0)
     backlog.remove(three[1])
-    assert len(backlog) == 2
+    assert backlog.count == 2
     assert take_all(backlog, 0.0) == ["0", "2"]
 
 
@@ -107,6 +116,40 @@ def test_the_sums_come_back_to_exactly_zero() -> None:
     for one in reversed(waiting):
         backlog.remove(one)
     assert backlog.ahead_s(POLL, 0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("order", ["oldest first", "newest first", "every third last"])
+def test_cancelled_commands_never_hold_more_memory_than_those_that_wait(order: str) -> None:
+    backlog = Backlog(0.0)
+    waiting = [message(str(n), b"X", POLL) for n in range(999)]
+    for one in waiting:
+        backlog.push(one, 0.0)
+    orders = {
+        "oldest first": waiting,
+        "newest first": waiting[::-1],
+        "every third last": sorted(waiting, key=lambda one: int(one.cmd_id) % 3),
+    }
+    for cancelled, one in enumerate(orders[order], 1):
+        backlog.remove(one)
+        kept, alive = sizes_of(backlog.levels[POLL])
+        assert alive == backlog.count == 999 - cancelled
+        assert kept <= 2 * alive
+
+
+def test_cancelling_behind_one_that_never_goes_costs_constant_time_on_the_average() -> None:
+    def lines_each(count: int) -> float:
+        backlog = Backlog(0.0)
+        waiting = [message(str(n), b"X", POLL) for n in range(count)]
+        for one in waiting:
+            backlog.push(one, 0.0)
+
+        def cancel_all_but_the_first() -> None:
+            for one in waiting[1:]:
+                backlog.remove(one)
+
+        return lines_of(cancel_all_but_the_first) / count
+
+    assert lines_each(10_000) <= 1.5 * lines_each(100)
 
 
 class CountedInt(int):

@@ -85,8 +85,8 @@ def simulate(arrivals: list[Arrival], tau: int) -> list[Wait]:
             scheduler.finish(running, now / TICKS_PER_S, succeeded=True)
             scheduler.occupy(None)
             running = None
-        if running is None and (decision := scheduler.next(now / TICKS_PER_S)) is not None:
-            running = decision.command
+        if running is None and (best := scheduler.next(now / TICKS_PER_S)) is not None:
+            running = best
             waits[id(running)].dispatched = now
             scheduler.occupy((now + service[id(running)].budget) / TICKS_PER_S)
             free_at = now + service[id(running)].service

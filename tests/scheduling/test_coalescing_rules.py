@@ -31,8 +31,15 @@ def test_a_repeat_joins_the_one_that_waits() -> None:
     verdict, twin = one.submit(repeat, 0.0)
     assert (verdict, twin) == (Verdict.COALESCED, first)
     assert repeat.state == "attached"
-    assert first.followers == [repeat]
     assert len(one) == 1
+
+
+def test_a_repeat_ends_with_one_that_is_cleared_away_before_it_was_sent() -> None:
+    one, first, repeat = scheduler(), estop(), estop()
+    one.submit(first, 0.0)
+    one.submit(repeat, 0.0)
+    assert one.clear() == [first, repeat]
+    assert (first.state, repeat.state) == ("ended", "ended")
 
 
 def test_a_repeat_joins_the_one_in_flight_and_ends_with_it() -> None:
@@ -78,7 +85,7 @@ def test_a_success_covers_nothing_more_once_a_job_has_sent_something() -> None:
     one.submit(job, 0.0)
     one.next(0.0)
     assert one.submit(estop(), 0.0).verdict is Verdict.COALESCED, "a loan alone sends nothing"
-    one.start_for_job(message("job", b"VOLT 5", Priority.CONTROL))
+    one.start_for_job(message("job", b"VOLT 5", Priority.CONTROL), job)
     assert one.submit(estop(), 0.0).verdict is Verdict.ENQUEUED
 
 
@@ -119,5 +126,5 @@ def test_a_window_of_zero_covers_only_what_waits_or_is_in_flight() -> None:
 
 def test_the_end_of_a_command_that_was_never_opened_covers_nothing() -> None:
     coalescing = Coalescing(1.0)
-    coalescing.finished(estop(), 0.0, succeeded=True)
+    assert coalescing.ended(estop(), 0.0) == []
     assert coalescing.twin_of(estop(), 0.0) is None

@@ -60,7 +60,6 @@ def test_a_new_command_counts_its_wait_from_its_submission() -> None:
     one = command()
     assert one.state == "new"
     assert one.enqueued_s == one.submitted_s == 3.0
-    assert one.followers == []
 
 
 def test_the_budget_is_kept_in_whole_nanoseconds() -> None:

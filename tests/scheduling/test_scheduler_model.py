@@ -168,14 +168,13 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule()
     def take_the_next(self) -> None:
         queue = self.queue()
-        decision = self.real.next(seconds(self.now))
+        taken = self.real.next(seconds(self.now))
         if not queue:
-            assert decision is None
+            assert taken is None
             return
         first = queue[0]
-        assert decision is not None
-        assert decision.command is first.command
-        assert decision.effective == first.effective(self.now, self.tau)
+        assert taken is first.command
+        assert taken.effective == first.effective(self.now, self.tau)
         assert first.command.state == "in flight"
         self.waiting.remove(first)
         if first.is_job:
@@ -194,7 +193,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def the_job_sends(self, budget: int) -> None:
         assert self.loan is not None
         request = message("job", b"x", self.loan.command.priority, timeout_s=seconds(budget))
-        self.real.start_for_job(request)
+        self.real.start_for_job(request, self.loan.command)
         assert request.state == "in flight"
         entry = self.entry(request, budget)
         entry.is_job = True  # it covers no repeat
@@ -274,7 +273,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def a_look_takes_nothing(self) -> None:
         queue = self.queue()
         best = self.real.peek(seconds(self.now))
-        assert (best and best.command) is (queue[0].command if queue else None)
+        assert best is (queue[0].command if queue else None)
         assert len(self.real) == len(queue)
 
     @invariant()
@@ -289,7 +288,9 @@ class SchedulerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "real"):
             cleared = self.real.clear()
-            assert {id(c) for c in cleared} == {id(e.command) for e in self.waiting}
+            gone = [c for e in self.waiting for c in (e.command, *e.followers)]
+            assert {id(c) for c in cleared} == {id(c) for c in gone}
+            assert len(cleared) == len(gone)
             assert len(self.real) == 0
 
 

@@ -1,11 +1,13 @@
 """`TransactionRecord`: its fields, its properties, and that nobody changes it."""
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
 
 from pytest_safetyq import Priority, TransactionRecord
+from pytest_safetyq.scheduling import is_over_bound
 
 FIELDS: dict[str, Any] = {
     "instrument": "smu",
@@ -49,3 +51,24 @@ def test_what_was_never_dispatched_has_neither() -> None:
 
 def test_what_has_not_finished_has_no_service() -> None:
     assert TransactionRecord(**{**FIELDS, "finished_s": None}).service_s is None
+
+
+@pytest.mark.parametrize(
+    ("dispatched_s", "bound_s", "slack_s", "over"),
+    [
+        (1.5, 0.5, 0.0, False),
+        (1.75, 0.5, 0.0, True),
+        (1.75, 0.5, 0.25, False),
+        (2.0, 0.5, 0.25, True),
+        (None, 0.5, 0.25, True),
+        (None, math.inf, 0.0, False),
+        (1e9, math.inf, 0.0, False),
+        (math.nan, 0.5, 0.25, True),
+        (1.5, math.nan, 0.25, True),
+    ],
+)
+def test_what_is_not_known_to_have_kept_its_bound_is_over_it(
+    dispatched_s: float | None, bound_s: float, slack_s: float, over: bool
+) -> None:
+    record = TransactionRecord(**{**FIELDS, "dispatched_s": dispatched_s, "bound_s": bound_s})
+    assert is_over_bound(record, slack_s) is over

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pytest_safetyq.bench.client.bench import ESTOP_TIMEOUT_S, begin_estop
-from pytest_safetyq.bench.client.connection import Answer, convert
+from pytest_safetyq.bench.client.answer import Answer
+from pytest_safetyq.bench.client.bench import begin_estop
+from pytest_safetyq.bench.client.connection import convert
 from pytest_safetyq.bench.client.futures import TextReply, admitted, in_this_loop
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import AsyncPollStream, Callback, ignore, in_loop, watching
@@ -27,6 +28,8 @@ class AsyncInstrument(Handle):
     It belongs to no event loop: each call completes in the loop that awaits it, so it works
     in whatever loop scope a test runs.
     """
+
+    __slots__ = ()
 
     async def write(
         self,
@@ -135,8 +138,7 @@ class AsyncInstrument(Handle):
     async def estop(self, reason: str = "") -> EStopReport:
         """Drive the bench to its safe state; see `Instrument.estop`."""
         answer = begin_estop(self._bench.connection, reason or "estop() was called")
-        async with asyncio.timeout(ESTOP_TIMEOUT_S):
-            report = convert(await asyncio.shield(asyncio.wrap_future(answer)), EStopReport)
+        report = convert(await asyncio.shield(asyncio.wrap_future(answer)), EStopReport)
         return report.by_instrument[self.name]
 
 

@@ -6,19 +6,20 @@ import sys
 import time
 
 from pytest_safetyq.bench import endpoint as endpoints
-from pytest_safetyq.bench.client.connection import Answer, Connection, convert
+from pytest_safetyq.bench.client.answer import Answer
+from pytest_safetyq.bench.client.connection import Connection, convert
 from pytest_safetyq.bench.client.launch import start_supervisor
+from pytest_safetyq.bench.platform import resume
 from pytest_safetyq.bench.reports import EStopReport, LatencyStats
 from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.dispatcher.payload import in_words
 from pytest_safetyq.errors import SafetyError
-from pytest_safetyq.scheduling import TransactionRecord
+from pytest_safetyq.scheduling import Priority, TransactionRecord
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
-ESTOP_TIMEOUT_S = 120.0
-"""Seconds after which a supervisor that doesn't report counts as lost."""
-
 EXIT_TIMEOUT_S = 10.0
+"""Seconds that a supervisor whose instruments are off gets to end."""
 
 
 class Bench:
@@ -73,6 +74,56 @@ class Bench:
             self.opened[spec.name] = opened
             self._specs[spec.name] = spec
         return opened
+
+    def submit(
+        self,
+        instrument: str,
+        cmd_id: str,
+        payload: bytes,
+        priority: Priority,
+        *,
+        raw: bool = False,
+        timeout_s: float | None,
+        expect_reply: bool | None,
+    ) -> Answer:
+        """Send one command and return the future of its reply.
+
+        Args:
+            instrument: The instrument's name.
+            cmd_id: A name for the command.
+            payload: The message.
+            priority: How urgent it is.
+            raw: Whether it is sent exactly as it is, without a terminator.
+            timeout_s: Its budget; None: the instrument's own.
+            expect_reply: Whether a reply is read; None: if it asks a question.
+        """
+        request = m.Submit(
+            id=self.connection.number(),
+            instrument=instrument,
+            cmd_id=cmd_id,
+            payload=payload,
+            raw=raw,
+            priority=Priority(priority),
+            timeout_s=timeout_s,
+            expect_reply=expect_reply,
+            submitted_s=time.monotonic(),
+        )
+        return self._queue(request, instrument, payload, timeout_s)
+
+    def transact(self, instrument: str, request: m.JobTransaction) -> Answer:
+        """Send one transaction of a job on ``instrument`` and return the future of its reply."""
+        return self._queue(request, instrument, request.payload, request.timeout_s)
+
+    def _queue(
+        self, request: m.Request, instrument: str, payload: bytes, timeout_s: float | None
+    ) -> Answer:
+        opened = self.opened[instrument]
+        budget_s = opened.timeout_s if timeout_s is None else timeout_s
+        return self.connection.request(
+            request,
+            what=f"{instrument}: {in_words(payload)}",
+            queued_s=budget_s + opened.recovery_s,
+        )
 
     def estop(self, reason: str) -> EStopReport:
         """Trip, and drive every open instrument to its safe state.
@@ -138,17 +189,18 @@ class Bench:
         Raises:
             LinkLost: The supervisor is gone, or doesn't answer.
         """
+        goodbye = m.Goodbye(id=self.connection.number(), submitted_s=time.monotonic())
+        answer = self.connection.request(goodbye, what="the safe state at the end of the run")
         try:
-            goodbye = m.Goodbye(id=self.connection.number(), submitted_s=time.monotonic())
-            answer = self.connection.request(goodbye)
-            return convert(self.connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)
+            return convert(self.connection.wait(answer), EStopReport)
         finally:
             self.connection.close()
-            self._reap()
+            self._reap(EXIT_TIMEOUT_S + answer.promise_s)
 
-    def _reap(self) -> None:
+    def _reap(self, timeout_s: float) -> None:
+        resume(self._process.pid)  # one that was stopped still has to switch off
         try:
-            self._process.wait(EXIT_TIMEOUT_S)
+            self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             sys.stderr.write(f"safetyq: supervisor {self._process.pid} doesn't end; it is killed\n")
             self._process.kill()
@@ -159,7 +211,7 @@ class Bench:
 def begin_estop(connection: Connection, reason: str) -> Answer:
     """Send the E-stop and return the future of its report, without waiting for it."""
     request = m.EStop(id=connection.number(), reason=reason, submitted_s=time.monotonic())
-    return connection.request(request)
+    return connection.request(request, what="the E-stop")
 
 
 def ask_estop(connection: Connection, reason: str) -> EStopReport:
@@ -168,5 +220,4 @@ def ask_estop(connection: Connection, reason: str) -> EStopReport:
     Raises:
         LinkLost: The supervisor is gone, or doesn't answer.
     """
-    answer = begin_estop(connection, reason)
-    return convert(connection.wait(answer, ESTOP_TIMEOUT_S), EStopReport)
+    return convert(connection.wait(begin_estop(connection, reason)), EStopReport)

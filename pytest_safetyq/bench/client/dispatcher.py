@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from pytest_safetyq.bench.client.answer import Answer
 from pytest_safetyq.bench.client.bench import Bench
-from pytest_safetyq.bench.client.connection import Answer, convert
+from pytest_safetyq.bench.client.connection import convert
 from pytest_safetyq.bench.client.futures import admitted, in_this_loop
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.dispatcher.loan import Transact, within_budget
@@ -46,18 +46,8 @@ class RemoteDispatcher:
 
         ``payload`` gets the instrument's terminator if it doesn't end with it.
         """
-        answer = self._request(
-            m.Submit(
-                id=self._bench.connection.number(),
-                instrument=self.name,
-                cmd_id=cmd_id,
-                payload=payload,
-                raw=False,
-                priority=Priority(priority),
-                timeout_s=timeout,
-                expect_reply=expect_reply,
-                submitted_s=time.monotonic(),
-            )
+        answer = self._bench.submit(
+            self.name, cmd_id, payload, priority, timeout_s=timeout, expect_reply=expect_reply
         )
         await admitted(answer)
         return in_this_loop(answer)
@@ -114,7 +104,8 @@ class RemoteDispatcher:
                 timeout_s=timeout,
                 expect_reply=expect_reply,
             )
-            return bytes(await asyncio.wrap_future(self._request(transaction)))
+            answer = self._bench.transact(self.name, transaction)
+            return bytes(await asyncio.wrap_future(answer))
 
         return transact
 

@@ -4,7 +4,7 @@ import asyncio
 import concurrent.futures
 from typing import Any, TypeVar
 
-from pytest_safetyq.bench.client.connection import Answer
+from pytest_safetyq.bench.client.answer import Answer
 from pytest_safetyq.bench.client.handle import text_of
 
 T = TypeVar("T")

@@ -1,26 +1,49 @@
 """What the blocking and the asyncio handle of an instrument have in common."""
 
-import time
+from typing import NoReturn
 
+from pytest_safetyq.bench.client.answer import Answer
 from pytest_safetyq.bench.client.bench import Bench
-from pytest_safetyq.bench.client.connection import Answer
+from pytest_safetyq.bench.client.pyvisa_habits import hint
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.scheduling import Priority
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
 
+LONGEST_NAME = 256
+"""Characters of a command that name it in the records."""
+
+
 class Handle:
     """One open instrument; how its requests look.
+
+    It takes no attributes: one that nothing looks at, such as PyVISA's ``timeout``, would
+    change nothing, and nobody would notice.
 
     Args:
         bench: The bench.
         opened: What is known of the instrument.
     """
 
+    __slots__ = ("__weakref__", "_bench", "_opened")
+
     def __init__(self, bench: Bench, opened: m.OpenedInstrument) -> None:
         self._bench = bench
         self._opened = opened
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r}{hint(name)}", name=name, obj=self
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        try:
+            super().__setattr__(name, value)
+        except AttributeError:
+            raise AttributeError(
+                f"{type(self).__name__}.{name} can't be set{hint(name)}", name=name, obj=self
+            ) from None
 
     @property
     def name(self) -> str:
@@ -64,22 +87,19 @@ class Handle:
         *,
         expect_reply: bool | None = None,
         raw: bool = False,
-        cmd_id: str | None = None,
     ) -> Answer:
         """Send one command to the supervisor; return the future of the reply, as bytes."""
         payload = encoded(command) if isinstance(command, str) else raw_bytes(command)
-        request = m.Submit(
-            id=self._bench.connection.number(),
-            instrument=self.name,
-            cmd_id=payload.decode("latin-1") if cmd_id is None else cmd_id,
-            payload=payload,
+        cmd_id = payload[:LONGEST_NAME].decode("latin-1")
+        return self._bench.submit(
+            self.name,
+            cmd_id,
+            payload,
+            priority,
             raw=raw,
-            priority=Priority(priority),
             timeout_s=timeout_s,
             expect_reply=expect_reply,
-            submitted_s=time.monotonic(),
         )
-        return self._bench.connection.request(request)
 
     def _begin_block(self, command: str, priority: Priority, timeout_s: float | None) -> Answer:
         """Send a query whose reply is binary: nothing may be stripped from it."""

@@ -4,7 +4,7 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pytest_safetyq.bench.client.connection import Answer
+from pytest_safetyq.bench.client.answer import Answer
 from pytest_safetyq.bench.client.futures import TextReply
 from pytest_safetyq.bench.client.handle import Handle, text_of
 from pytest_safetyq.bench.client.streams import Callback, PollStream, ignore, watching
@@ -29,6 +29,8 @@ class Instrument(Handle):
     out, and `LinkLost` when the instrument or the supervisor is gone. ``timeout_s`` is the
     budget of the transaction on the wire, in seconds; None: the instrument's own.
     """
+
+    __slots__ = ()
 
     def write(
         self,

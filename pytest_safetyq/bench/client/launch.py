@@ -10,7 +10,7 @@ from typing import IO
 
 from pytest_safetyq.bench import endpoint as endpoints
 from pytest_safetyq.bench.endpoint import ANNOUNCEMENT, Endpoint
-from pytest_safetyq.bench.platform import own_session
+from pytest_safetyq.bench.platform import own_session, user_directory
 from pytest_safetyq.errors import LinkLost
 
 START_TIMEOUT_S = 20.0
@@ -24,7 +24,9 @@ def start_supervisor(stderr: int | None = None) -> tuple["subprocess.Popen[str]"
 
     Raises:
         LinkLost: It doesn't come up.
+        RuntimeDirectoryError: There is no directory in which it would be found.
     """
+    user_directory()  # what is wrong with it is said here, not by the end of a process
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pytest_safetyq.bench.supervisor"],
         stdin=subprocess.DEVNULL,

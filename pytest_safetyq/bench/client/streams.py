@@ -1,21 +1,27 @@
 """Background polls and watches, as a test holds them."""
 
 import asyncio
+import logging
 import math
-import queue
 import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from pytest_safetyq.bench.client.bench import Bench
+from pytest_safetyq.bench.client.mailbox import Mailbox
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import exception_for
 from pytest_safetyq.errors import LinkLost
 
 __tracebackhide__ = True  # pytest shows the test that failed, not the way from here
 
+log = logging.getLogger("pytest_safetyq.bench")
+
 Callback = Callable[[str], object]
+
+MOST_WAITING = 1024
+"""How many replies wait for the callback of a poll; of a watch only the newest does."""
 
 
 class Stream:
@@ -30,12 +36,12 @@ class Stream:
         command: The command.
         every_s: Seconds from one to the next; turns that are missed are left out.
         deliver: What is done with each reply.
-        vital: Whether a stream that fails trips the bench: a watch that is blind must not
-            leave the output on.
+        vital: Whether a stream that fails trips the bench, and only its newest reply counts:
+            a watch that is blind must not leave the output on, nor judge an old reading late.
 
     Attributes:
-        count: How many replies have come.
-        latest: The latest reply, or None.
+        count: How many replies were handed on.
+        latest: The latest reply that was handed on, or None.
         tripped: Whether the stream has tripped the bench.
     """
 
@@ -57,7 +63,7 @@ class Stream:
         self._every_s = every_s
         self._deliver = deliver
         self._vital = vital
-        self._replies: queue.SimpleQueue[m.StreamReply | None] = queue.SimpleQueue()
+        self._mailbox = Mailbox(1 if vital else MOST_WAITING)
         self._thread: threading.Thread | None = None
         self._number = 0
         self._error: BaseException | None = None
@@ -65,13 +71,18 @@ class Stream:
         self.latest: str | None = None
         self.tripped = False
 
+    @property
+    def skipped(self) -> int:
+        """How many replies made way for newer ones, as the callback was slow."""
+        return self._mailbox.skipped
+
     def start(self) -> None:
         """Start the stream."""
         if self._thread is not None:
             raise RuntimeError("the stream was started before; make a new one")
         connection = self._bench.connection
         self._number = connection.number()
-        connection.on_stream(self._number, self._replies.put)
+        connection.on_stream(self._number, self._mailbox.put)
         self._thread = threading.Thread(
             target=self._hand_on, name=f"safetyq poll {self._command}", daemon=True
         )
@@ -92,12 +103,22 @@ class Stream:
             Exception: What a callback raised, or why the stream has failed.
         """
         connection = self._bench.connection
-        if connection.lost is None:
-            connection.ask(m.StopStream(id=connection.number(), stream=self._number), type(None))
-        connection.off_stream(self._number)
-        self._replies.put(None)
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        try:
+            if connection.lost is None:
+                stopping = m.StopStream(id=connection.number(), stream=self._number)
+                connection.ask(stopping, type(None))
+        finally:
+            connection.off_stream(self._number)
+            self._mailbox.close()
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._thread.join()
+        if self.skipped and not self._vital:
+            log.warning(
+                "%s: poll %s: %d replies were skipped, as the callback was slow",
+                self._instrument,
+                self._command,
+                self.skipped,
+            )
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -108,7 +129,7 @@ class Stream:
         self._bench.estop(reason)
 
     def _hand_on(self) -> None:
-        while (message := self._replies.get()) is not None:
+        while (message := self._mailbox.get()) is not None:
             if message.error is not None:
                 error = exception_for(message.kind, self._told(message.error))
                 self._end(error, trips=self._vital)

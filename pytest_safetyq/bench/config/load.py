@@ -1,6 +1,7 @@
 """Bench files and profile files read from disk, and what only the whole file can tell."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,9 @@ def load_profile(path: str | os.PathLike[str]) -> Profile:
     return profile
 
 
-def load_bench(path: str | os.PathLike[str]) -> BenchConfig:
+def load_bench(
+    path: str | os.PathLike[str], check_resource: Callable[[str], object] | None = None
+) -> BenchConfig:
     """Return the bench of the YAML file at ``path``.
 
     Every ``model`` is looked up and put in ``profile``; an instrument with neither keeps
@@ -33,6 +36,8 @@ def load_bench(path: str | os.PathLike[str]) -> BenchConfig:
 
     Args:
         path: The bench file. The paths of profile files in it are relative to its folder.
+        check_resource: Raises ``ValueError`` for what is no resource name: the parser is
+            PyVISA's, which a bench file alone doesn't need.
 
     Raises:
         BenchFileError: The file, or a profile file that it names, cannot be read, or
@@ -42,6 +47,8 @@ def load_bench(path: str | os.PathLike[str]) -> BenchConfig:
     root = root_place(parse_file(file), str(file))
     bench: BenchConfig = read(root, BenchConfig)
     places = root.entries()["instruments"].entries()
+    if check_resource is not None:
+        _check_resources(bench, places, check_resource)
     _refuse_same_resource(bench, places)
     return msgspec.structs.replace(
         bench,
@@ -50,6 +57,20 @@ def load_bench(path: str | os.PathLike[str]) -> BenchConfig:
             for name, instrument in bench.instruments.items()
         },
     )
+
+
+def _check_resources(
+    bench: BenchConfig, places: dict[str, Place], check: Callable[[str], object]
+) -> None:
+    for name, instrument in bench.instruments.items():
+        try:
+            check(instrument.resource)
+        except ValueError as error:
+            place = places[name].entries()["resource"]
+            raise place.error(
+                f"{quoted(instrument.resource)} is no resource name ({error})",
+                "write a VISA resource name, such as GPIB0::5::INSTR",
+            ) from error
 
 
 def _refuse_same_resource(bench: BenchConfig, places: dict[str, Place]) -> None:

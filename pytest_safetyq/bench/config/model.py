@@ -148,6 +148,9 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             INITIATE_CLEAR, VXI-11 device_clear) and is usable afterwards.
         write_terminator: Ends every command; one of ``\n``, ``\r``, ``\r\n`` as a rule.
         read_terminator: Ends every reply.
+        block_terminator: ``read_terminator`` also ends a definite length block (IEEE 488.2,
+            8.7.9); only where the wire has no END (serial, socket). PyVISA's
+            ``expect_termination``.
         identity: How the instrument says who it is; ``None``: it cannot.
         timeout_s: Default budget of a transaction; ``None``: the caller's default.
         attempts: How often the off sequence is tried before it counts as unconfirmed.
@@ -167,6 +170,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     device_clear: bool = False
     write_terminator: Terminator = "\n"
     read_terminator: Terminator = "\n"
+    block_terminator: bool = True
     identity: Identity | None = Identity()
     timeout_s: Budget | None = None
     attempts: Annotated[

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from pytest_safetyq.bench.config import Profile
 from pytest_safetyq.bench.limits import Limits
+from pytest_safetyq.bench.supervisor.abridging import abridged
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
+from pytest_safetyq.dispatcher.exchange import CANCEL_GRACE_S
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.links import RawBytes
 from pytest_safetyq.links.visa import VisaLink
@@ -15,6 +17,9 @@ from pytest_safetyq.scheduling import Priority, TransactionRecord
 
 KEPT_PER_TEST = 16_384
 """Records other than SAFETY that are kept of one test; SAFETY ones are kept all."""
+
+HISTORY = 4096
+"""Records that are kept of an instrument, over all tests."""
 
 
 class TestLog:
@@ -58,6 +63,8 @@ class OwnedInstrument:
         link: The link.
         dispatcher: The dispatcher.
         log: The records of the current test.
+        history: The latest records, oldest first; of long payloads the beginning, which the
+            dispatcher's own history would keep whole.
     """
 
     spec: InstrumentSpec
@@ -69,6 +76,7 @@ class OwnedInstrument:
     link: VisaLink
     dispatcher: SafetyAwareDispatcher
     log: TestLog = field(default_factory=TestLog)
+    history: deque[TransactionRecord] = field(default_factory=lambda: deque(maxlen=HISTORY))
     _next_record: asyncio.Future[None] | None = None
 
     def __post_init__(self) -> None:
@@ -78,6 +86,22 @@ class OwnedInstrument:
     def name(self) -> str:
         """Its name on the bench."""
         return self.spec.name
+
+    @property
+    def recovery_s(self) -> float:
+        """For how long restoring the link may hold up one transaction, in seconds."""
+        # A call that has overstayed is waited for as long as the link itself.
+        return 2 * (self.link.resync_budget_s + CANCEL_GRACE_S)
+
+    @property
+    def transaction_bound_s(self) -> float:
+        """Seconds that a transaction of the default budget takes at the worst, from its turn."""
+        return self.timeout_s + CANCEL_GRACE_S + self.recovery_s
+
+    @property
+    def safety_bound_s(self) -> float:
+        """Seconds after which every SAFETY command submitted by now has its outcome."""
+        return self.dispatcher.worst_case_s(Priority.SAFETY) + self.transaction_bound_s
 
     def described(self) -> OpenedInstrument:
         """Return what a client may know."""
@@ -89,6 +113,7 @@ class OwnedInstrument:
             identity=self.identity,
             simulated=self.spec.simulated,
             timeout_s=self.timeout_s,
+            recovery_s=self.recovery_s,
             write_terminator=self.profile.write_terminator.encode("latin-1"),
         )
 
@@ -126,7 +151,9 @@ class OwnedInstrument:
             await self._next_record
 
     def _recorded(self, record: TransactionRecord) -> None:
+        record = abridged(record)
         self.log.add(record)
+        self.history.append(record)
         if self._next_record is not None and not self._next_record.done():
             self._next_record.set_result(None)
 

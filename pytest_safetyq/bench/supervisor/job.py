@@ -3,18 +3,17 @@
 import asyncio
 from collections.abc import Callable
 
+from pytest_safetyq.bench.supervisor.explaining import failed
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
-from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.bench.wire.messages import (
     BeginJob,
     Done,
-    Failed,
     JobGranted,
     JobTransaction,
     Message,
 )
 from pytest_safetyq.dispatcher.loan import Transact
-from pytest_safetyq.errors import Preempted, SafetyError
+from pytest_safetyq.errors import Preempted
 
 
 class RemoteJob:
@@ -41,9 +40,15 @@ class RemoteJob:
         Raises:
             SafetyError: As `SafetyAwareDispatcher.run_job`.
         """
+
+        async def serve(txn: Transact) -> None:
+            await self._serve(txn)
+
+        # The records and what others are told name the client's job.
+        serve.__qualname__ = self._request.name
         try:
             await self._instrument.dispatcher.run_job(
-                self._serve, self._request.priority, timeout=self._request.timeout_s
+                serve, self._request.priority, timeout=self._request.timeout_s
             )
         finally:
             self._over = True
@@ -75,11 +80,11 @@ class RemoteJob:
                 self._refuse(transaction)
                 raise
             except Exception as error:  # noqa: BLE001 - it is raised in the client's job
-                self._send(Failed(id=transaction.id, kind=kind_of(error), message=text_of(error)))
+                self._send(failed(transaction.id, self._instrument, transaction.payload, error))
             else:
                 self._send(Done(id=transaction.id, value=reply))
 
     def _refuse(self, transaction: JobTransaction | None) -> None:
         if transaction is not None:
-            error: SafetyError = Preempted(f"{self._request.name}: the job has lost the link")
-            self._send(Failed(id=transaction.id, kind=kind_of(error), message=str(error)))
+            error = Preempted(f"{self._request.name}: the job has lost the link")
+            self._send(failed(transaction.id, self._instrument, transaction.payload, error))

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import os
 from pathlib import Path
 
 import filelock
@@ -29,8 +28,12 @@ class ResourceLock:
         self._holder = Path(directory) / f"{digest}.holder"
         self._lock = filelock.FileLock(Path(directory) / f"{digest}.lock")
 
-    def acquire(self) -> None:
+    def acquire(self, holder: str) -> None:
         """Take the lock, or say who holds it.
+
+        Args:
+            holder: For whom it is taken, such as ``test process 1234``: the process that
+                people see and started, not the supervisor, which they didn't.
 
         Raises:
             SafetyError: Somebody else holds it.
@@ -38,13 +41,14 @@ class ResourceLock:
         try:
             self._lock.acquire(timeout=0)
         except filelock.Timeout as error:
-            holder = "another process"
+            other = "another process"
             with contextlib.suppress(OSError):
-                holder = self._holder.read_text(encoding="utf-8") or holder
+                other = self._holder.read_text(encoding="utf-8") or other
             raise SafetyError(
-                f"{self._resource} is in use by {holder}; wait for it to end, or end it"
+                f"{self._resource} is in use by {other}; `safetyq estop` turns it off;"
+                " to use it here, wait for that process to end, or end it"
             ) from error
-        self._holder.write_text(f"process {os.getpid()}", encoding="utf-8")
+        self._holder.write_text(holder, encoding="utf-8")
 
     def release(self) -> None:
         """Give the lock back."""

@@ -25,6 +25,19 @@ FALLBACK_MODEL = "generic-scpi"
 DEFAULT_TIMEOUT_S = 2.0
 OPEN_TIMEOUT_S = 5.0
 SEARCH_TIMEOUT_S = 5.0
+LONGEST_READBACK_S = 10.0
+"""Stands for the budget of a profile that isn't known before the instrument is identified."""
+
+
+def opening_bound_s(spec: InstrumentSpec) -> float:
+    """Return the seconds in which `open_instrument` ends, however it ends.
+
+    It is opened once to be identified and once more with its profile, or else a search says
+    what there is instead; then the confirm query is sent.
+    """
+    profile_s = None if spec.profile is None else spec.profile.timeout_s
+    readback_s = spec.timeout_s or profile_s or LONGEST_READBACK_S
+    return 2 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readback_s
 
 
 async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
@@ -113,7 +126,7 @@ async def _identified(spec: InstrumentSpec, link: VisaLink, answer: str) -> Owne
         limits=Limits.from_config(spec.limits, profile.setpoints, profile=model),
         link=link,
         dispatcher=SafetyAwareDispatcher.on(
-            link, inter_command_delay=profile.gap_s, name=spec.name
+            link, inter_command_delay=profile.gap_s, name=spec.name, history=0
         ),
     )
     await instrument.dispatcher.start()
@@ -157,6 +170,7 @@ def _link(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -> 
         library=spec.library,
         attributes={} if spec.serial is None else _serial_attributes(spec.serial),
         read_terminator=profile.read_terminator.encode("latin-1"),
+        block_terminator=profile.block_terminator,
     )
     return VisaLink(
         address,

@@ -7,7 +7,7 @@ from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, Distribution, Latency
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.dispatcher.reply import Reply
 from pytest_safetyq.errors import BacklogFull, SafeStateUnconfirmed, SafetyError
-from pytest_safetyq.scheduling import Priority, TransactionRecord
+from pytest_safetyq.scheduling import Priority, TransactionRecord, is_over_bound
 
 
 async def probe(
@@ -59,9 +59,7 @@ async def probe(
         queue_wait=Distribution.of(r.dispatch_latency_s or 0.0 for r in dispatches),
         wire_time=Distribution.of(r.service_s or 0.0 for r in dispatches),
         confirmed_off=Distribution.of(confirmed_s),
-        over_bound=sum(
-            (r.dispatch_latency_s or 0.0) > r.bound_s + DISPATCH_SLACK_S for r in dispatches
-        ),
+        over_bound=sum(is_over_bound(record, DISPATCH_SLACK_S) for record in dispatches),
         backlog=backlog,
         command=safety,
     )

@@ -6,7 +6,7 @@ import logging
 from pytest_safetyq.bench.reports import EStopReport, bench_report, unreported
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.bench.supervisor.locks import ResourceLock
-from pytest_safetyq.bench.supervisor.opening import open_instrument
+from pytest_safetyq.bench.supervisor.opening import open_instrument, opening_bound_s
 from pytest_safetyq.bench.supervisor.safe_state import SafeState
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.errors import LinkLost, SafeStateUnconfirmed, SafetyError
@@ -29,6 +29,7 @@ class Rack:
         self._safe_states: dict[str, SafeState] = {}
         self._locks: list[ResourceLock] = []
         self._opening = asyncio.Lock()
+        self._openings_s = 0.0
         self._entering: set[asyncio.Task[EStopReport]] = set()
         self.tripped: str | None = None
 
@@ -38,21 +39,34 @@ class Rack:
         except KeyError:
             raise LinkLost(f"{name} is not open") from None
 
-    async def open(self, spec: InstrumentSpec) -> OwnedInstrument:
+    async def open(self, spec: InstrumentSpec, who: str = "another process") -> OwnedInstrument:
         """Return the instrument of this name, opened now if it isn't open yet.
+
+        Args:
+            spec: What to open.
+            who: For whom, as others are told who find it in use.
 
         Raises:
             SafetyError: Another one has this name, or it can't be opened.
         """
-        async with self._opening:
-            instrument = self._instruments.get(spec.name)
-            if instrument is None:
-                return await self._open(spec)
+        bound_s = opening_bound_s(spec)
+        self._openings_s += bound_s
+        try:
+            async with self._opening:
+                instrument = self._instruments.get(spec.name)
+                if instrument is None:
+                    return await self._open(spec, who)
+        finally:
+            self._openings_s -= bound_s
         if self._asked_for[spec.name] != spec:
             raise SafetyError(f"{spec.name} is open already, as {instrument.spec.resource}")
         return instrument
 
-    async def _open(self, spec: InstrumentSpec) -> OwnedInstrument:
+    def opening_bound_s(self, spec: InstrumentSpec) -> float:
+        """Return the seconds in which `open` ends, with the openings before it."""
+        return self._openings_s + opening_bound_s(spec)
+
+    async def _open(self, spec: InstrumentSpec, who: str) -> OwnedInstrument:
         for other in self._instruments.values():
             if (other.spec.resource, other.spec.library) == (spec.resource, spec.library):
                 raise SafetyError(
@@ -60,7 +74,7 @@ class Rack:
                 )
         lock = ResourceLock(spec.resource) if not spec.simulated else None
         if lock is not None:
-            lock.acquire()
+            lock.acquire(who)
         try:
             instrument = await open_instrument(spec)
         except BaseException:
@@ -94,6 +108,11 @@ class Rack:
     async def enter_safe_state(self, reason: str, submitted_s: float) -> EStopReport:
         """Do what `begin_safe_state` does, and return the report."""
         return await asyncio.shield(self.begin_safe_state(reason, submitted_s))
+
+    @property
+    def safe_state_bound_s(self) -> float:
+        """Seconds that `enter_safe_state` takes at the worst, if it begins now."""
+        return max((state.bound_s for state in self._safe_states.values()), default=0.0)
 
     async def _enter_safe_state(self, reason: str, submitted_s: float) -> EStopReport:
         names = list(self._safe_states)
@@ -137,6 +156,11 @@ class Rack:
         """Wait until every SAFETY command that was submitted has its outcome."""
         for instrument in self._instruments.values():
             await instrument.safety_settled()
+
+    @property
+    def safety_bound_s(self) -> float:
+        """Seconds that `safety_settled` takes at the worst, if it begins now."""
+        return max((i.safety_bound_s for i in self._instruments.values()), default=0.0)
 
     @property
     def records(self) -> list[TransactionRecord]:

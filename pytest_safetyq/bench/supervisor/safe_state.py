@@ -38,6 +38,19 @@ class SafeState:
         self._running: asyncio.Task[EStopReport] | None = None
         self.last: EStopReport | None = None
 
+    @property
+    def bound_s(self) -> float:
+        """Seconds that `enter` takes at the worst, if it begins now.
+
+        That is with all attempts, each command to the end of its budget and the link restored
+        before each, after what has the link or is ahead of it now.
+        """
+        profile, instrument = self._instrument.profile, self._instrument
+        commands = len(profile.off) + 1
+        attempt_s = commands * instrument.transaction_bound_s + profile.settle_s
+        pauses_s = sum(_pause_s(attempt) for attempt in range(2, profile.attempts + 1))
+        return instrument.safety_bound_s + profile.attempts * attempt_s + pauses_s
+
     async def enter(self, reason: str, submitted_s: float) -> EStopReport:
         """Trip the instrument, drive it to its safe state, and return how it went.
 
@@ -75,7 +88,7 @@ class SafeState:
                 # The last attempt gets a new session: everything else has been tried.
                 self._instrument.dispatcher.distrust(lost=attempts == profile.attempts)
                 # Errors can come back at once: a glitch must not use up all attempts.
-                await asyncio.sleep(FIRST_PAUSE_S * 2 ** min(attempts - 2, 4))
+                await asyncio.sleep(_pause_s(attempts))
             steps += await self._switch_off(attempts, submitted_s)
             await asyncio.sleep(profile.settle_s)
             step, confirmed_s = await self._read_back(attempts, submitted_s)
@@ -152,3 +165,8 @@ class SafeState:
             dispatch_latency_s=latency_s,
             bound_s=bound_s,
         )
+
+
+def _pause_s(attempt: int) -> float:
+    """Return the seconds to wait before the second or a later attempt."""
+    return FIRST_PAUSE_S * 2.0 ** min(attempt - 2, 4)

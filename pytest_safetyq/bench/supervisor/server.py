@@ -7,25 +7,23 @@ import time
 from collections.abc import Callable
 
 from pytest_safetyq.bench.endpoint import Endpoint
+from pytest_safetyq.bench.supervisor.outbox import Outbox
 from pytest_safetyq.bench.supervisor.rack import Rack
 from pytest_safetyq.bench.supervisor.session import Session
 from pytest_safetyq.bench.wire.framing import (
-    HEADER_BYTES,
     MAX_FRAME_BYTES,
     MAX_HELLO_BYTES,
+    RECEIVE_BYTES,
     FrameError,
-    body_length,
-    decode_for_supervisor,
-    encode,
+    FrameParser,
+    parser_for_supervisor,
 )
-from pytest_safetyq.bench.wire.messages import PROTOCOL, Done, Failed, Hello, Message
+from pytest_safetyq.bench.wire.messages import PROTOCOL, Done, Failed, Hello, ToSupervisor
 
 log = logging.getLogger("pytest_safetyq.bench")
 
 HELLO_TIMEOUT_S = 5.0
 FIRST_CLIENT_TIMEOUT_S = 20.0
-MAX_UNREAD_BYTES = 32 * 1024 * 1024
-"""What may pile up for a client that doesn't read; then it counts as dead."""
 
 
 class Server:
@@ -41,6 +39,7 @@ class Server:
         self._say = say
         self._owners = 0
         self._finished = asyncio.Event()
+        self._ending: asyncio.Task[None] | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self.rack = Rack()
@@ -63,6 +62,17 @@ class Server:
         for one in report.by_instrument.values():
             self._say(f"safetyq: {reason}: {one}")
 
+    def told_to_end(self, signal_name: str) -> None:
+        """Trip because of a signal, then finish; a second signal changes nothing."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._trip_and_finish(signal_name))
+
+    async def _trip_and_finish(self, signal_name: str) -> None:
+        try:
+            await self.alarm(f"the supervisor was told to end ({signal_name})")
+        finally:
+            self.finish()
+
     def finish(self) -> None:
         """Let `run_until_finished` go on."""
         self._finished.set()
@@ -73,23 +83,23 @@ class Server:
         assert task is not None
         self._connections.add(task)
         self._writers.add(writer)
+        incoming = _Incoming(reader)
+        outbox = Outbox(writer)
         try:
-            hello = await self._welcome(reader, writer)
+            hello = await self._welcome(incoming, outbox)
             if hello is not None:
-                await self._converse(hello, reader, writer)
+                await self._converse(hello, incoming, outbox)
         finally:
             self._connections.discard(task)
             self._writers.discard(writer)
             writer.close()
 
-    async def _welcome(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> Hello | None:
+    async def _welcome(self, incoming: "_Incoming", outbox: Outbox) -> Hello | None:
         """Return the client's introduction; None if it may not come in."""
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
-                message = decode_for_supervisor(await _frame(reader, MAX_HELLO_BYTES))
-        except (FrameError, TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+                message = await incoming.message()
+        except (FrameError, TimeoutError, OSError, EOFError) as error:
             why = str(error) or type(error).__name__
             self._say(f"safetyq: a connection was refused: {why}")
             return None
@@ -100,31 +110,25 @@ class Server:
             return None
         if message.protocol != PROTOCOL:
             text = f"protocol {message.protocol} is spoken, this supervisor speaks {PROTOCOL}"
-            writer.write(encode(Failed(id=message.id, kind="SafetyError", message=text)))
+            outbox.send(Failed(id=message.id, kind="SafetyError", message=text))
             return None
-        writer.write(encode(Done(id=message.id)))
+        incoming.parser.limit = MAX_FRAME_BYTES
+        outbox.send(Done(id=message.id))
         return message
 
-    async def _converse(
-        self, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        def send(message: Message) -> None:
-            writer.write(encode(message))
-            if writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
-                writer.transport.abort()
-
-        session = Session(self.rack, send)
+    async def _converse(self, hello: Hello, incoming: "_Incoming", outbox: Outbox) -> None:
+        session = Session(self.rack, outbox.send, hello.who)
         if not hello.guest:
             self._owners += 1
         ending = "ended without a goodbye"
         try:
             while not session.said_goodbye:
-                session.take(decode_for_supervisor(await _frame(reader, MAX_FRAME_BYTES)))
+                session.take(await incoming.message())
                 # A burst of messages is read without a pause; what they start must start.
                 await asyncio.sleep(0)
         except FrameError as error:
             ending = f"sent what is no message ({error})"
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, EOFError):
             pass  # the connection is at its end, which is judged below
         except Exception as error:  # a defect of ours must not leave anything on
             log.exception("a conversation has failed")
@@ -147,6 +151,24 @@ class Server:
             self.finish()
 
 
-async def _frame(reader: asyncio.StreamReader, limit: int) -> bytes:
-    length = body_length(await reader.readexactly(HEADER_BYTES), limit)
-    return await reader.readexactly(length)
+class _Incoming:
+    """What one client says, message by message."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self.parser: FrameParser[ToSupervisor] = parser_for_supervisor(MAX_HELLO_BYTES)
+
+    async def message(self) -> ToSupervisor:
+        """Return the next message.
+
+        Raises:
+            FrameError: It is none.
+            EOFError: The client has gone.
+            OSError: The connection is broken.
+        """
+        while (message := self.parser.next_message()) is None:
+            chunk = await self._reader.read(RECEIVE_BYTES)
+            if not chunk:
+                raise EOFError("it ended before it had said who it is")
+            self.parser.feed(chunk)
+        return message

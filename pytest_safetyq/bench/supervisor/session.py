@@ -2,21 +2,23 @@
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
 
 from pytest_safetyq.bench.reports import EStopReport
+from pytest_safetyq.bench.supervisor.explaining import failed
 from pytest_safetyq.bench.supervisor.job import RemoteJob
-from pytest_safetyq.bench.supervisor.opening import resources_of
+from pytest_safetyq.bench.supervisor.opening import SEARCH_TIMEOUT_S, resources_of
 from pytest_safetyq.bench.supervisor.probe import probe
 from pytest_safetyq.bench.supervisor.rack import Rack
 from pytest_safetyq.bench.supervisor.stream import run_stream
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.errors import Preempted
+from pytest_safetyq.errors import LinkLost, Preempted
 from pytest_safetyq.scheduling import Priority
 
 Send = Callable[[m.Message], None]
@@ -28,11 +30,13 @@ class Session:
     Args:
         rack: The instruments.
         send: Sends a message to the client; never blocks.
+        who: The client, as others are told who find an instrument in use.
     """
 
-    def __init__(self, rack: Rack, send: Send) -> None:
+    def __init__(self, rack: Rack, send: Send, who: str) -> None:
         self._rack = rack
         self._send = send
+        self._who = who
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._replies: dict[int, Reply] = {}
         self._jobs: dict[int, RemoteJob] = {}
@@ -59,6 +63,10 @@ class Session:
                 self._send(m.Done(id=message.id))
             case _:
                 self._start(message.id, self._answer(message))
+        if isinstance(message, m.Request) and type(message) in _BOUNDS:
+            bound_s = _BOUNDS[type(message)](self._rack, message)
+            within_s = bound_s if math.isfinite(bound_s) else None
+            self._send(m.Working(id=message.id, within_s=within_s))
 
     async def end(self) -> None:
         """End everything that the client has going; its SAFETY commands are sent all the same."""
@@ -82,20 +90,28 @@ class Session:
                 submitted_s=request.submitted_s,
             )
         except Exception as error:  # noqa: BLE001 - every request is answered, whatever happens
-            self._fail(request.id, error)
+            self._fail_command(request, error)
             return
         self._send(m.Admitted(id=request.id))
         self._replies[request.id] = reply
-        reply.add_done_callback(lambda _: self._settle(request.id, reply))
+        reply.add_done_callback(lambda _: self._settle(request, reply))
 
-    def _settle(self, request: int, reply: Reply) -> None:
-        del self._replies[request]
+    def _settle(self, request: m.Submit, reply: Reply) -> None:
+        del self._replies[request.id]
         if reply.cancelled():
-            self._send(m.Failed(id=request, kind="CancelledError", message="cancelled"))
+            self._send(m.Failed(id=request.id, kind="CancelledError", message="cancelled"))
         elif (error := reply.exception()) is not None:
-            self._fail(request, error)
+            self._fail_command(request, error)
         else:
-            self._send(m.Done(id=request, value=reply.result()))
+            self._send(m.Done(id=request.id, value=reply.result()))
+
+    def _fail_command(self, request: m.Submit, error: BaseException) -> None:
+        try:
+            instrument = self._rack[request.instrument]
+        except LinkLost as not_open:
+            self._fail(request.id, not_open)
+        else:
+            self._send(failed(request.id, instrument, request.payload, error))
 
     def _cancel(self, request: int) -> None:
         if (reply := self._replies.get(request)) is not None:
@@ -131,7 +147,7 @@ class Session:
             job.transact(request)
 
     async def _open(self, request: m.Open) -> m.OpenedInstrument:
-        return (await self._rack.open(request.spec)).described()
+        return (await self._rack.open(request.spec, self._who)).described()
 
     async def _abort(self, request: m.Abort) -> int:
         dispatcher = self._rack[request.instrument].dispatcher
@@ -165,7 +181,7 @@ class Session:
         if request.instrument is None:
             await self._rack.safety_settled()
             return self._rack.records
-        return self._rack[request.instrument].dispatcher.records
+        return list(self._rack[request.instrument].history)
 
     async def _begin_test(self, request: m.BeginTest) -> None:
         self._rack.begin_test()
@@ -194,6 +210,9 @@ class Session:
     async def _resources(self, request: m.ListResources) -> list[str]:
         return await resources_of(request.library)
 
+    async def _echo(self, request: m.Echo) -> None:
+        pass  # that it is answered is the answer
+
     async def _opened(self, request: m.ListOpened) -> object:
         return self._rack.opened
 
@@ -215,6 +234,19 @@ _ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
     m.BeginJob: Session._job,
     m.Probe: Session._probe,
     m.ListResources: Session._resources,
+    m.Echo: Session._echo,
     m.ListOpened: Session._opened,
     m.Goodbye: Session._goodbye,
 }
+
+_BOUNDS: dict[type[m.Message], Callable[[Rack, Any], float]] = {
+    m.Open: lambda rack, request: rack.opening_bound_s(request.spec),
+    m.EStop: lambda rack, _: rack.safe_state_bound_s,
+    m.Goodbye: lambda rack, _: rack.safe_state_bound_s,
+    m.Records: lambda rack, _: rack.safety_bound_s,
+    m.ListResources: lambda *_: SEARCH_TIMEOUT_S,
+    m.StartStream: lambda *_: math.inf,
+    m.BeginJob: lambda *_: math.inf,
+    m.Probe: lambda *_: math.inf,
+}
+"""In how many seconds a request is answered that isn't answered at once."""

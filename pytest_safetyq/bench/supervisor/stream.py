@@ -4,8 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from pytest_safetyq.bench.supervisor.explaining import explained
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
-from pytest_safetyq.bench.wire.failures import kind_of, text_of
+from pytest_safetyq.bench.wire.failures import kind_of
 from pytest_safetyq.bench.wire.messages import StreamReply
 from pytest_safetyq.errors import BacklogFull, EStopLatched
 from pytest_safetyq.scheduling import Priority
@@ -37,7 +38,8 @@ async def run_stream(
         except (BacklogFull, EStopLatched):
             reply = None  # this turn is missed; the latch or the backlog is everybody's to see
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
-            send(StreamReply(stream=stream, kind=kind_of(error), error=text_of(error)))
+            text = explained(instrument, command.encode("latin-1", "replace"), error)
+            send(StreamReply(stream=stream, kind=kind_of(error), error=text))
             return
         if reply is not None:
             send(StreamReply(stream=stream, reply=reply))

@@ -1,5 +1,8 @@
 """The messages. Requests carry an ``id``; exactly one `Done` or `Failed` answers each.
 
+A request that isn't answered at once is acknowledged at once, with `Admitted`, `Working` or
+`JobGranted`: a client that hears neither knows that the supervisor doesn't answer.
+
 Everything is data of known types, decoded by msgspec: nothing that arrives is ever executed,
 and a message that doesn't fit its type is refused as a whole.
 """
@@ -11,7 +14,7 @@ from msgspec import Struct
 from pytest_safetyq.bench.config import Profile, SerialConfig
 from pytest_safetyq.scheduling import Priority
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class Message(Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
@@ -48,7 +51,19 @@ class InstrumentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class OpenedInstrument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of an instrument once it is open."""
+    """What is known of an instrument once it is open.
+
+    Attributes:
+        name: Its name on the bench.
+        resource: Its VISA resource name.
+        library: The VISA library.
+        model: The name of its profile.
+        identity: What it answered to the identification query.
+        simulated: Whether this is a simulation and no hardware.
+        timeout_s: The default budget of a transaction.
+        recovery_s: For how long restoring its link may hold up a transaction.
+        write_terminator: What a message ends with.
+    """
 
     name: str
     resource: str
@@ -57,6 +72,7 @@ class OpenedInstrument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     identity: str
     simulated: bool
     timeout_s: float
+    recovery_s: float
     write_terminator: bytes
 
 
@@ -226,6 +242,10 @@ class ListResources(Request, frozen=True, kw_only=True):
     library: str
 
 
+class Echo(Request, frozen=True, kw_only=True):
+    """Answered at once with nothing: whether there is still somebody who answers."""
+
+
 class ListOpened(Request, frozen=True, kw_only=True):
     """Answered with a list of `OpenedInstrument`."""
 
@@ -240,6 +260,19 @@ class Admitted(Message, frozen=True, kw_only=True):
     """The command of this request is enqueued."""
 
     id: int
+
+
+class Working(Message, frozen=True, kw_only=True):
+    """This request is being worked on.
+
+    Attributes:
+        id: The request.
+        within_s: Seconds in which it is answered at the worst; None: nobody can say, as it
+            waits for others.
+    """
+
+    id: int
+    within_s: float | None
 
 
 class JobGranted(Message, frozen=True, kw_only=True):
@@ -297,7 +330,8 @@ ToSupervisor = (
     | EndJob
     | Probe
     | ListResources
+    | Echo
     | ListOpened
     | Goodbye
 )
-ToClient = Admitted | JobGranted | StreamReply | Done | Failed
+ToClient = Admitted | Working | JobGranted | StreamReply | Done | Failed

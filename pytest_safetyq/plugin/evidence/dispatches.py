@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, Distribution
-from pytest_safetyq.scheduling import Priority, TransactionRecord
+from pytest_safetyq.scheduling import Priority, TransactionRecord, is_over_bound
 
 TABLE_ROWS = 50
 """How many samples `sample_table` prints at most."""
@@ -87,12 +87,6 @@ def latency_s(record: TransactionRecord) -> float:
     """
     latency = record.dispatch_latency_s
     return math.inf if latency is None or math.isnan(latency) else latency
-
-
-def is_over_bound(record: TransactionRecord, slack_s: float = DISPATCH_SLACK_S) -> bool:
-    """Whether a dispatch took longer than its own bound and ``slack_s``, in seconds."""
-    # Not ">": a bound that is not a number must not pass for kept.
-    return not latency_s(record) <= record.bound_s + slack_s
 
 
 def slowest(records: Sequence[TransactionRecord], count: int) -> list[TransactionRecord]:

@@ -15,7 +15,6 @@ from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, EStopReport, EStopSte
 from pytest_safetyq.plugin.evidence.atomic import replace_file
 from pytest_safetyq.plugin.evidence.dispatches import (
     command_text,
-    is_over_bound,
     latency_s,
     ms,
     safety_dispatches,
@@ -29,7 +28,7 @@ from pytest_safetyq.plugin.evidence.summary import (
     safe_states,
     unconfirmed,
 )
-from pytest_safetyq.scheduling import TransactionRecord
+from pytest_safetyq.scheduling import TransactionRecord, is_over_bound
 
 Html = NewType("Html", str)
 
@@ -164,13 +163,13 @@ def _headline(run: RunEvidence) -> str:
         return f"{len(unsafe)} UNCONFIRMED"
     if not safe_states(run):
         return "No safe state was asked for"
-    over = sum(map(is_over_bound, safety_dispatches(records_of(run))))
+    over = sum(map(_is_over, safety_dispatches(records_of(run))))
     return f"All CONFIRMED, {over} OVER BOUND" if over else "All CONFIRMED"
 
 
 def _verdict(run: RunEvidence) -> Html:
     unsafe, sent = unconfirmed(run), safety_dispatches(records_of(run))
-    over = sum(map(is_over_bound, sent))
+    over = sum(map(_is_over, sent))
     kept = f"{over} OVER BOUND" if over else f"none over its own bound and {SLACK}"
     items = "".join(f"<li>{_text(what)}</li>" for what in unsafe)
     return Html(
@@ -220,7 +219,7 @@ def _tests(run: RunEvidence) -> Html:
 def _test(test: TestEvidence, outcome: str) -> Html:
     sent = safety_dispatches(test.records)
     alarms = [] if all(report.confirmed for report in test.estops) else ["UNCONFIRMED"]
-    alarms += ["OVER BOUND"] if any(map(is_over_bound, sent)) else []
+    alarms += ["OVER BOUND"] if any(map(_is_over, sent)) else []
     kind = {"passed": "good", "failed": "bad", "error": "bad"}.get(outcome, "soft")
     marks = [_badge(outcome, kind), *(_passing(alarm, good=False) for alarm in alarms)]
     opened = " open" if alarms or kind == "bad" else ""
@@ -274,9 +273,13 @@ def _dispatch(record: TransactionRecord) -> list[Html]:
     ]
 
 
+def _is_over(record: TransactionRecord) -> bool:
+    return is_over_bound(record, DISPATCH_SLACK_S)
+
+
 def _bar(record: TransactionRecord) -> Html:
     """Return a bar whose grey length is what is allowed; what is over it fills it, in red."""
-    over = is_over_bound(record)
+    over = _is_over(record)
     share = 1.0 if over else latency_s(record) / (record.bound_s + DISPATCH_SLACK_S)
     words = "OVER BOUND" if over else f"{share:.3%}"
     return Html(

@@ -94,6 +94,15 @@ def bounded(function: Callable[[], T], seconds: float = 5.0) -> T:
     return outcome[0]
 
 
+def all_end(threads: list[threading.Thread]) -> None:
+    """Start threads and wait for all of them; fail if one doesn't end."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
 def write_simulation(path: Path, edit: Edit | None = None) -> Path:
     """Write a fresh simulation with slow, mute and talkative queries; ``edit`` its devices."""
     data = yaml.load(sim_instruments.BENCH_YAML.read_text(encoding="utf-8"), yaml.BaseLoader)
@@ -232,7 +241,7 @@ class Rig:
                 )
                 for name in self.bench.opened
             ]
-            states = [self.bench.connection.wait(answer, 3.0) for answer in answers]
+            states = [self.bench.connection.wait(answer) for answer in answers]
         except Exception:  # noqa: BLE001 - whatever it is, this one isn't used again
             return False
         return not any(sum(state["pending_by_priority"].values()) for state in states)
@@ -287,7 +296,7 @@ def start(directory: Path, edit: Edit | None = None, instruments: str = "") -> R
     simulation = write_simulation(directory / "simulation.yaml", edit)
     file = write_bench(directory / "bench.yaml", simulation, instruments)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(runtime_dir))
+        patch.setenv("SAFETYQ_RUNTIME_DIR", str(runtime_dir))
         patch.setenv(sim_instruments.WITNESS_VARIABLE, str(witness.path))
         bench = Bench("the test")
         (endpoint,) = endpoints.discover()

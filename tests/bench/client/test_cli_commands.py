@@ -43,7 +43,7 @@ class Command:
             ],
             env={
                 **inherited,
-                "XDG_RUNTIME_DIR": str(self.runtime_dir),
+                "SAFETYQ_RUNTIME_DIR": str(self.runtime_dir),
                 "SIM_INSTRUMENTS_WITNESS": str(self.witness.path),
                 **self.environment,
             },
@@ -208,7 +208,7 @@ def test_estop_with_nothing_alive_opens_what_is_named(safetyq: Command, by: str)
 
 
 def test_estop_while_a_run_holds_the_instruments(own: Rig, safetyq: Command) -> None:
-    safetyq.environment["XDG_RUNTIME_DIR"] = str(own.runtime_dir)
+    safetyq.environment["SAFETYQ_RUNTIME_DIR"] = str(own.runtime_dir)
     own.smu.write(":OUTP ON")
     ended = safetyq.run("estop")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -222,7 +222,7 @@ def test_estop_while_a_run_holds_the_instruments(own: Rig, safetyq: Command) -> 
 
 def test_estop_of_a_run_whose_output_stays_on(start: Callable[..., Rig], safetyq: Command) -> None:
     rig = start(_stuck_on)
-    safetyq.environment["XDG_RUNTIME_DIR"] = str(rig.runtime_dir)
+    safetyq.environment["SAFETYQ_RUNTIME_DIR"] = str(rig.runtime_dir)
     ended = safetyq.run("estop")
     assert ended.returncode == 1
     assert "smu: off UNCONFIRMED" in ended.stdout
@@ -233,7 +233,7 @@ def test_estop_of_what_is_named_although_another_run_is_alive(
 ) -> None:
     """A run that doesn't hold the instrument is no reason to leave it on."""
     rig = start(instruments="  load: {resource: 'GPIB0::8::INSTR', model: sim-load}\n")
-    safetyq.environment["XDG_RUNTIME_DIR"] = str(rig.runtime_dir)
+    safetyq.environment["SAFETYQ_RUNTIME_DIR"] = str(rig.runtime_dir)
     rig.smu.query(":OUTP?")
     ended = safetyq.run("estop", "--bench", safetyq.bench())
     assert safetyq.witness.messages("GPIB0::6::INSTR"), "the supply was never told"
@@ -244,7 +244,7 @@ def test_a_simulated_run_does_not_stand_for_the_hardware_of_the_same_address(
     own: Rig, safetyq: Command
 ) -> None:
     """The run that is alive holds a simulated SMU at that address; the real one is meant."""
-    safetyq.environment["XDG_RUNTIME_DIR"] = str(own.runtime_dir)
+    safetyq.environment["SAFETYQ_RUNTIME_DIR"] = str(own.runtime_dir)
     ended = safetyq.run("estop", "--instrument", SMU, "--visa", "@py")
     assert not own.is_on
     assert f"{SMU} REAL" in ended.stdout
@@ -252,15 +252,14 @@ def test_a_simulated_run_does_not_stand_for_the_hardware_of_the_same_address(
 
 
 def test_a_run_on_another_simulation_is_another_bench(own: Rig, safetyq: Command) -> None:
-    safetyq.environment["XDG_RUNTIME_DIR"] = str(own.runtime_dir)
+    safetyq.environment["SAFETYQ_RUNTIME_DIR"] = str(own.runtime_dir)
     ended = safetyq.run("estop", "--bench", safetyq.bench())
     assert safetyq.witness.messages(SMU), "the SMU that was named was never told"
     assert ended.returncode == 0
 
 
 def test_a_runtime_directory_that_is_open_to_others_is_one_line(safetyq: Command) -> None:
-    (safetyq.runtime_dir / "safetyq").mkdir()
-    (safetyq.runtime_dir / "safetyq").chmod(0o755)
+    safetyq.runtime_dir.chmod(0o755)
     ended = safetyq.run("estop")
     assert ended.returncode != 0
     assert "chmod 700" in _is_one_line(ended)

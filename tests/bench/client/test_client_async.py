@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from bench_rig import SMU, Rig, bounded, until, until_async
+from bench_rig import SMU, Rig, all_end, bounded, until, until_async
 
 from pytest_safetyq import (
     BacklogFull,
@@ -117,11 +117,7 @@ def test_one_handle_in_two_loops_at_once(rig: Rig) -> None:
         threading.Thread(target=asyncio.run, args=(ask(query, reply),))
         for query, reply in (("*IDN?", IDENTITY), (":OUTP?", "0"))
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
+    all_end(threads)
     assert wrong == []
     assert len(rig.safety.records) == 80
 

@@ -11,18 +11,19 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import filelock
 import pytest
 from bench_rig import Rig, bounded
 
 from pytest_safetyq import LinkLost
 from pytest_safetyq.bench import commands
 from pytest_safetyq.bench import endpoint as endpoints
-from pytest_safetyq.bench.client import bench as client_bench
-from pytest_safetyq.bench.client import connection as client_connection
-from pytest_safetyq.bench.client.connection import Answer, Connection
+from pytest_safetyq.bench.client import answer as client_answer
+from pytest_safetyq.bench.client.answer import Answer
+from pytest_safetyq.bench.client.connection import Connection
 from pytest_safetyq.bench.endpoint import Endpoint
 from pytest_safetyq.bench.wire import messages as m
-from pytest_safetyq.bench.wire.framing import HEADER_BYTES, decode_for_supervisor, encode
+from pytest_safetyq.bench.wire.framing import RECEIVE_BYTES, encode, parser_for_supervisor
 
 FIRST = LinkLost("first")
 
@@ -57,11 +58,11 @@ def test_an_answer_ends_once(
         assert error is FIRST if error is not None else answer.result(0) == "first"
 
 
-def test_a_cancelled_answer_wakes_who_waits_for_it() -> None:
+def test_a_cancelled_answer_wakes_who_waits_for_it(rig: Rig) -> None:
     answer = Answer()
     threading.Timer(0.05, answer.cancel).start()
     with pytest.raises(concurrent.futures.CancelledError):
-        bounded(lambda: Connection.wait(answer))
+        bounded(lambda: rig.bench.connection.wait(answer))
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_wrong_token_is_let_out_at_once(rig: Rig) -> None:
 def test_a_supervisor_that_does_not_answer_is_lost(
     own: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_connection, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(client_answer, "ANSWER_TIMEOUT_S", 0.2)
     own.kill(signal.SIGSTOP)
     try:
         with pytest.raises(LinkLost):
@@ -95,10 +96,10 @@ def test_a_supervisor_that_does_not_answer_is_lost(
 
 
 def test_an_estop_that_is_not_answered_is_lost(own: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_bench, "ESTOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(client_answer, "ANSWER_TIMEOUT_S", 0.2)
     own.kill(signal.SIGSTOP)
     try:
-        with pytest.raises(LinkLost, match="not answered"):
+        with pytest.raises(LinkLost, match="does not answer: the E-stop was not answered in"):
             own.safety.estop()
     finally:
         own.kill(signal.SIGCONT)
@@ -116,6 +117,8 @@ class FakeSupervisor:
         endpoint = Endpoint(
             directory=str(directory), token="t", pid=os.getpid(), unix_path=path, port=0
         )
+        self._alive = filelock.FileLock(directory / "alive.lock")
+        self._alive.acquire()
         endpoints._publish(endpoint)
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -126,17 +129,15 @@ class FakeSupervisor:
             except OSError:
                 return
             with peer:
-                hello = decode_for_supervisor(self._frame(peer))
+                parser = parser_for_supervisor()
+                while (hello := parser.next_message()) is None:
+                    parser.feed(peer.recv(RECEIVE_BYTES))
                 assert isinstance(hello, m.Hello)
                 peer.sendall(encode(m.Done(id=hello.id)))
-                self._frame(peer)
-
-    @staticmethod
-    def _frame(peer: socket.socket) -> bytes:
-        with peer.makefile("rb") as file:
-            return file.read(int.from_bytes(file.read(HEADER_BYTES)))
+                peer.recv(RECEIVE_BYTES)
 
     def close(self) -> None:
+        self._alive.release()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -153,7 +154,7 @@ def test_the_estop_reaches_a_supervisor_behind_one_that_breaks(
     own: Rig, broken: FakeSupervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del broken
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(own.runtime_dir))
+    monkeypatch.setenv("SAFETYQ_RUNTIME_DIR", str(own.runtime_dir))
     own.smu.write(":OUTP ON")
     verdicts = list(commands.estop_lines(()))
     assert [good for _, good in verdicts].count(False) == 1
@@ -166,12 +167,13 @@ def test_the_estop_reaches_a_supervisor_behind_one_that_is_frozen(
 ) -> None:
     import msgspec
 
-    monkeypatch.setattr(client_connection, "CONNECT_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(client_bench, "ESTOP_TIMEOUT_S", 5.0)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(own.runtime_dir))
+    monkeypatch.setattr(client_answer, "ANSWER_TIMEOUT_S", 2.0)
+    monkeypatch.setenv("SAFETYQ_RUNTIME_DIR", str(own.runtime_dir))
     frozen = start()
     first = own.directory.parent / "run-!"
     first.mkdir()
+    alive = filelock.FileLock(first / "alive.lock")
+    alive.acquire()
     endpoints._publish(msgspec.structs.replace(frozen.endpoint, directory=str(first)))
     own.smu.write(":OUTP ON")
     frozen.kill(signal.SIGSTOP)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from bench_rig import SMU, Rig, bounded, until
+from bench_rig import SMU, Rig, all_end, bounded, until
 
 from pytest_safetyq import (
     BacklogFull,
@@ -282,11 +282,7 @@ def test_many_threads_get_their_own_replies(rig: Rig) -> None:
                 wrong.append((query, reply))
 
     threads = [threading.Thread(target=ask, args=(query,)) for query in asked]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
+    all_end(threads)
     assert wrong == []
     assert len(rig.safety.records) == 25 * len(asked)
 

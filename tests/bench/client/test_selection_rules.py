@@ -245,3 +245,31 @@ def test_a_resource_of_the_bench_file_that_is_none(tmp_path: Path) -> None:
     file = tmp_path / "bench.yaml"
     file.write_text("instruments: {smu: {resource: nonsense}}\n", encoding="utf-8")
     assert "smu.resource" in _wrong(Wish(bench=file))
+
+
+def test_a_name_without_a_bench_file_is_told_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which names there are, and which resources, as the user has to choose one."""
+    monkeypatch.setenv("SAFETYQ_RUNTIME_DIR", str(tmp_path / "safetyq"))
+    simulation = tmp_path / "other.yaml"
+    simulation.write_bytes(sim_instruments.BENCH_YAML.read_bytes())
+    with pytest.raises(SelectionError) as caught:
+        select(Wish(instruments=["load"], default_visa=f"{simulation}@sim"))
+    text = str(caught.value)
+    assert text.startswith("--instrument load: 'load' is no resource name (")
+    assert "names in a bench file only" in text
+    assert "found: GPIB0::5::INSTR, " in text
+    assert text.endswith("(with @sim there are smu, supply, dmm, load)")
+    assert len(text.splitlines()) == 1
+
+
+def test_a_resource_of_the_bench_file_that_is_none_says_where_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "bench.yaml"
+    file.write_text("instruments:\n  smu:\n    resource: GPIB0:5\n", encoding="utf-8")
+    with pytest.raises(BenchFileError) as caught:
+        select(Wish(bench=file))
+    assert str(caught.value).startswith(
+        f'{file}:3: instruments.smu.resource: "GPIB0:5" is no resource name ('
+    )
+    assert str(caught.value).endswith("write a VISA resource name, such as GPIB0::5::INSTR")

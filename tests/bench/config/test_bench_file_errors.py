@@ -4,8 +4,9 @@ import pickle
 from pathlib import Path
 
 import pytest
+from config_helpers import message_of
 
-from pytest_safetyq.bench.config import BenchFileError, load_bench, load_profile
+from pytest_safetyq.bench.config import BenchFileError, load_profile
 
 RIGHT = """\
 instruments:
@@ -22,18 +23,6 @@ instruments:
       confirm: {query: ":LASER?", accept: [0]}
       settle_s: 0.1
 """
-
-
-def message_of(path: Path, data: str | bytes) -> str:
-    """Return the error that the file gives, without the folder, and hold it to its form."""
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    with pytest.raises(BenchFileError) as caught:
-        load_bench(path)
-    text = str(caught.value)
-    assert "\n" not in text
-    assert caught.value.problem
-    assert caught.value.remedy
-    return text.replace(f"{path.parent}/", "")
 
 
 # What is replaced, by what, and the whole message.

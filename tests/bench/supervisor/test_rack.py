@@ -1,82 +1,25 @@
-"""`Rack` and `ResourceLock`: one owner each, one latch for all."""
+"""`Rack`: one owner for each instrument, one latch for all."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rack_helpers import Openings, rack_of, spec_of
 from supervisor_helpers import (
-    OFF_PROFILE,
     in_background,
     now,
-    off_link,
     profile_of,
-    started,
     until,
 )
 
 import pytest_safetyq
 from pytest_safetyq import EStopLatched, LinkLost, Priority, SafeStateUnconfirmed, SafetyError
-from pytest_safetyq.bench.config import Profile
-from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
-from pytest_safetyq.bench.supervisor.locks import ResourceLock
 from pytest_safetyq.bench.supervisor.rack import Rack
-from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.links import ScriptedLink
 
 SAFETY, CONTROL, QUERY, POLL = Priority
 ROOT = str(Path(pytest_safetyq.__file__).parents[1])
-
-
-class Openings:
-    """Takes the place of opening through VISA; says what was opened."""
-
-    def __init__(self) -> None:
-        self.opened: list[str] = []
-        self.links: dict[str, ScriptedLink] = {}
-        self.profiles: dict[str, Profile] = {}
-        self.errors: dict[str, Exception] = {}
-        self.gate: asyncio.Event | None = None
-
-    async def open(self, spec: InstrumentSpec) -> OwnedInstrument:
-        self.opened.append(spec.name)
-        if self.gate is not None:
-            await self.gate.wait()
-        if spec.name in self.errors:
-            raise self.errors[spec.name]
-        link = self.links.setdefault(spec.name, off_link())
-        profile = self.profiles.get(spec.name, OFF_PROFILE)
-        instrument = await started(link, profile, name=spec.name)
-        instrument.spec = spec
-        return instrument
-
-
-@pytest.fixture
-def openings(monkeypatch: pytest.MonkeyPatch) -> Openings:
-    played = Openings()
-    monkeypatch.setattr("pytest_safetyq.bench.supervisor.rack.open_instrument", played.open)
-    return played
-
-
-@pytest.fixture(autouse=True)
-def runtime_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / "safetyq"
-
-
-def spec_of(name: str, *, simulated: bool = True, **more: Any) -> InstrumentSpec:
-    settings = {"resource": f"{name}::INSTR", "library": "@sim" if simulated else "@py", **more}
-    return InstrumentSpec(name=name, **settings)
-
-
-async def rack_of(*names: str) -> Rack:
-    rack = Rack()
-    for name in names:
-        await rack.open(spec_of(name))
-    return rack
 
 
 # Opening.
@@ -325,91 +268,3 @@ async def test_closing_closes_every_link_and_switches_nothing_off(openings: Open
     assert [link.payloads for link in openings.links.values()] == [[], []]
     with pytest.raises(LinkLost):
         _ = rack["a"]
-
-
-# Locks.
-
-
-def test_a_second_holder_is_refused_and_told_who_holds_it(runtime_dir: Path) -> None:
-    first, second = ResourceLock("GPIB0::5::INSTR"), ResourceLock("gpib0::5::instr")
-    first.acquire()
-    with pytest.raises(SafetyError, match=rf"GPIB|gpib.* is in use by process {os.getpid()};"):
-        second.acquire()
-    first.release()
-    second.acquire()
-    second.release()
-    assert runtime_dir.stat().st_mode & 0o077 == 0
-
-
-def test_another_resource_has_a_lock_of_its_own() -> None:
-    first, second = ResourceLock("GPIB0::5::INSTR"), ResourceLock("GPIB0::6::INSTR")
-    first.acquire()
-    second.acquire()
-    first.release()
-    second.release()
-
-
-HOLD = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from pytest_safetyq.bench.supervisor.locks import ResourceLock
-lock = ResourceLock("GPIB0::5::INSTR")
-lock.acquire()
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_the_lock_of_a_process_that_is_killed_is_free() -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, ROOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    lock = ResourceLock("GPIB0::5::INSTR")
-    with holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        try:
-            with pytest.raises(SafetyError, match=f"in use by process {holder.pid};"):
-                lock.acquire()
-        finally:
-            holder.kill()
-    lock.acquire()
-    lock.release()
-
-
-async def test_real_hardware_has_one_owner_until_the_rack_is_closed(openings: Openings) -> None:
-    first, second = Rack(), Rack()
-    await first.open(spec_of("smu", simulated=False))
-    with pytest.raises(SafetyError, match=rf"smu::INSTR is in use by process {os.getpid()}"):
-        await second.open(spec_of("smu", simulated=False))
-    assert openings.opened == ["smu"], "the second touched nothing"
-    await first.close()
-    await second.open(spec_of("smu", simulated=False))
-    await second.close()
-
-
-async def test_a_failed_opening_gives_the_lock_back(openings: Openings) -> None:
-    openings.errors["smu"] = LinkLost("nobody there")
-    rack = Rack()
-    with pytest.raises(LinkLost, match="nobody there"):
-        await rack.open(spec_of("smu", simulated=False))
-    lock = ResourceLock("smu::INSTR")
-    lock.acquire()
-    lock.release()
-
-
-async def test_a_cancelled_opening_gives_the_lock_back(openings: Openings) -> None:
-    openings.gate = asyncio.Event()
-    opening = in_background(Rack().open(spec_of("smu", simulated=False)))
-    await asyncio.sleep(0.01)
-    opening.cancel()
-    await asyncio.wait({opening})
-    lock = ResourceLock("smu::INSTR")
-    lock.acquire()
-    lock.release()
-
-
-async def test_simulated_instruments_are_not_locked(openings: Openings) -> None:
-    first, second = await rack_of("smu"), await rack_of("smu")
-    await first.close()
-    await second.close()

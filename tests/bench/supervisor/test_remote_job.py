@@ -191,14 +191,20 @@ async def test_what_is_asked_for_after_the_end_is_refused() -> None:
     await smu.close()
 
 
-async def test_what_is_asked_for_before_it_is_granted_waits() -> None:
-    link = ScriptedLink({b"BLOCK?": b"1", b"A?": b"a"}, latency_s=0.03)
+async def waiting_job(latency_s: float) -> tuple[OwnedInstrument, Client]:
+    """Return a job that waits for a query in flight, and has asked for a transaction."""
+    link = ScriptedLink({b"BLOCK?": b"1", b"A?": b"a"}, latency_s=latency_s)
     smu = await started(link)
     smu.submit("block", b"BLOCK?", QUERY)
     await until(lambda: link.sent)
     client = Client(smu)
     client.ask(2, b"A?")
     await asyncio.sleep(0)
+    return smu, client
+
+
+async def test_what_is_asked_for_before_it_is_granted_waits() -> None:
+    smu, client = await waiting_job(latency_s=0.03)
     assert client.received == []
     assert await client.answer(2) == Done(id=2, value=b"a")
     client.job.end()
@@ -207,13 +213,7 @@ async def test_what_is_asked_for_before_it_is_granted_waits() -> None:
 
 
 async def test_a_job_that_waits_when_it_is_ended_answers_everything() -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.1)
-    smu = await started(link)
-    smu.submit("block", b"BLOCK?", QUERY)
-    await until(lambda: link.sent)
-    client = Client(smu)
-    client.ask(2, b"A?")
-    await asyncio.sleep(0)
+    smu, client = await waiting_job(latency_s=0.1)
     await smu.dispatcher.abort_low_priority(below=SAFETY)
     assert isinstance(await client.ended(), Preempted)
     answer = await client.answer(2)

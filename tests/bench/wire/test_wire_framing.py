@@ -16,6 +16,8 @@ from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import exception_for, kind_of, text_of
 from pytest_safetyq.scheduling import Priority
 
+T = typing.TypeVar("T")
+
 SPEC = m.InstrumentSpec(name="smu", resource="GPIB0::5::INSTR", limits={"voltage_v": (0.0, 5.0)})
 
 TO_SUPERVISOR: list[m.Message] = [
@@ -48,12 +50,15 @@ TO_SUPERVISOR: list[m.Message] = [
     m.Probe(id=15, instrument="smu", samples=1, backlog=0, command=None),
     m.ListResources(id=16, library="@sim"),
     m.ListOpened(id=18),
+    m.Echo(id=19),
     m.Goodbye(id=17, submitted_s=0.0),
 ]
 
 TO_CLIENT: list[m.Message] = [
     m.Admitted(id=1),
     m.JobGranted(id=2),
+    m.Working(id=7, within_s=1.5),
+    m.Working(id=8, within_s=None),
     m.StreamReply(stream=3, reply="r", error=None),
     m.Done(id=4, value=b"\x00\xff"),
     m.Done(id=5, value={"a": [1, None, 2.5]}),
@@ -61,22 +66,28 @@ TO_CLIENT: list[m.Message] = [
 ]
 
 
-def _body(frame: bytes) -> bytes:
-    length = framing.body_length(frame[: framing.HEADER_BYTES])
-    assert len(frame) == framing.HEADER_BYTES + length
-    return frame[framing.HEADER_BYTES :]
+def _framed(body: bytes) -> bytes:
+    return len(body).to_bytes(framing.HEADER_BYTES) + body
+
+
+def _parsed(parser: framing.FrameParser[T], frame: bytes) -> T | None:
+    """Return the one message in ``frame``."""
+    parser.feed(frame)
+    message = parser.next_message()
+    assert parser.next_message() is None
+    return message
 
 
 @pytest.mark.parametrize("message", TO_SUPERVISOR, ids=lambda message: type(message).__name__)
 def test_a_message_of_a_client_makes_the_round_trip(message: m.Message) -> None:
-    decoded = framing.decode_for_supervisor(_body(framing.encode(message)))
+    decoded = _parsed(framing.parser_for_supervisor(), framing.encode(message))
     assert decoded == message
     assert type(decoded) is type(message)
 
 
 @pytest.mark.parametrize("message", TO_CLIENT, ids=lambda message: type(message).__name__)
 def test_a_message_of_a_supervisor_makes_the_round_trip(message: m.Message) -> None:
-    assert framing.decode_for_client(_body(framing.encode(message))) == message
+    assert _parsed(framing.parser_for_client(), framing.encode(message)) == message
 
 
 def test_every_message_is_among_these() -> None:
@@ -109,25 +120,27 @@ def test_any_command_makes_the_round_trip(
         expect_reply=expect_reply,
         submitted_s=0.0,
     )
-    assert framing.decode_for_supervisor(_body(framing.encode(message))) == message
+    assert _parsed(framing.parser_for_supervisor(), framing.encode(message)) == message
 
 
 @given(st.binary(max_size=500))
 def test_random_bytes_are_a_frame_error_or_a_message(body: bytes) -> None:
-    for decode in (framing.decode_for_supervisor, framing.decode_for_client):
+    for parser in (framing.parser_for_supervisor(), framing.parser_for_client()):
+        parser.feed(_framed(body))
         with contextlib.suppress(framing.FrameError):
-            assert isinstance(decode(body), m.Message)
+            assert isinstance(parser.next_message(), m.Message)
 
 
 @given(st.sampled_from(TO_SUPERVISOR), st.data())
 def test_a_damaged_message_is_a_frame_error_or_a_message(
     message: m.Message, data: st.DataObject
 ) -> None:
-    body = bytearray(_body(framing.encode(message)))
+    body = bytearray(framing.encode(message)[framing.HEADER_BYTES :])
     place = data.draw(st.integers(0, len(body) - 1))
     body[place] = data.draw(st.integers(0, 255))
     with contextlib.suppress(framing.FrameError):
-        assert isinstance(framing.decode_for_supervisor(bytes(body)), m.Message)
+        message = _parsed(framing.parser_for_supervisor(), _framed(bytes(body)))
+        assert isinstance(message, m.Message)
 
 
 @pytest.mark.parametrize(
@@ -147,18 +160,59 @@ def test_a_damaged_message_is_a_frame_error_or_a_message(
 )
 def test_what_is_no_message_of_a_client_is_refused(body: bytes) -> None:
     with pytest.raises(framing.FrameError):
-        framing.decode_for_supervisor(body)
+        _parsed(framing.parser_for_supervisor(), _framed(body))
 
 
-def test_an_oversized_length_is_refused_before_anything_is_read() -> None:
+def test_an_oversized_length_is_refused_before_anything_is_kept() -> None:
     limit = framing.MAX_FRAME_BYTES
-    assert framing.body_length(limit.to_bytes(4)) == limit
-    with pytest.raises(framing.FrameError, match=f"{limit + 1} bytes"):
-        framing.body_length((limit + 1).to_bytes(4))
-    with pytest.raises(framing.FrameError):
-        framing.body_length(b"\xff\xff\xff\xff")
-    with pytest.raises(framing.FrameError):
-        framing.body_length((5000).to_bytes(4), framing.MAX_HELLO_BYTES)
+    parser = framing.parser_for_supervisor()
+    parser.feed(limit.to_bytes(4))
+    assert parser.next_message() is None
+    for length in (limit + 1, 0xFFFFFFFF):
+        parser = framing.parser_for_supervisor()
+        parser.feed(length.to_bytes(4))
+        with pytest.raises(framing.FrameError, match=f"{length} bytes"):
+            parser.next_message()
+
+
+def test_the_limit_may_change_between_two_messages() -> None:
+    """A stranger may not say much; who is known may, and both can arrive at once."""
+    hello, command = TO_SUPERVISOR[0], m.BeginTest(id=1, test="x" * 5000)
+    parser = framing.parser_for_supervisor(framing.MAX_HELLO_BYTES)
+    parser.feed(framing.encode(hello) + framing.encode(command))
+    assert parser.next_message() == hello
+    with pytest.raises(framing.FrameError, match="at most 4096"):
+        parser.next_message()
+    parser.limit = framing.MAX_FRAME_BYTES
+    assert parser.next_message() == command
+
+
+@given(st.lists(st.sampled_from(TO_SUPERVISOR), max_size=5), st.data())
+def test_messages_come_whole_however_they_arrive(
+    messages: list[m.Message], data: st.DataObject
+) -> None:
+    stream = b"".join(framing.encode(message) for message in messages)
+    parser = framing.parser_for_supervisor()
+    parsed: list[m.Message] = []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        parser.feed(stream[:size])
+        stream = stream[size:]
+        while (message := parser.next_message()) is not None:
+            parsed.append(message)
+    assert parsed == messages
+
+
+def test_a_message_that_is_too_long_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing, "MAX_FRAME_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"BeginTest has 5[0-9]{3} bytes; at most 1000 can go"):
+        framing.encode(m.BeginTest(id=1, test="x" * 5000))
+
+
+def test_what_the_supervisor_would_refuse_is_not_encoded() -> None:
+    wrong = m.Rearm(id=1, reason=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Rearm can't be sent: .*str.*reason"):
+        framing.encode_for_supervisor(wrong)
 
 
 OURS = [

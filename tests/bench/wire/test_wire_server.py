@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from pytest_safetyq.bench import endpoint as endpoints
+from pytest_safetyq.bench.endpoint import listening
+from pytest_safetyq.bench.supervisor import outbox
 from pytest_safetyq.bench.supervisor import server as server_module
 from pytest_safetyq.bench.supervisor.server import Server
 from pytest_safetyq.bench.wire import messages as m
-from pytest_safetyq.bench.wire.framing import HEADER_BYTES, decode_for_client, encode
+from pytest_safetyq.bench.wire.framing import RECEIVE_BYTES, encode, parser_for_client
 
 
 class Running:
@@ -49,14 +51,15 @@ class Running:
             id=0, token=self.endpoint.token, protocol=m.PROTOCOL, who="the test", guest=guest
         )
         writer.write(encode(hello))
-        length = int.from_bytes(await reader.readexactly(HEADER_BYTES))
-        assert decode_for_client(await reader.readexactly(length)) == m.Done(id=0)
+        parser = parser_for_client()
+        parser.feed(await reader.read(RECEIVE_BYTES))
+        assert parser.next_message() == m.Done(id=0)
         return reader, writer
 
 
 @pytest.fixture
 def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("SAFETYQ_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(server_module, "HELLO_TIMEOUT_S", 0.1)
     monkeypatch.setattr(server_module, "FIRST_CLIENT_TIMEOUT_S", 0.3)
 
@@ -64,16 +67,15 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def running(private: None) -> AsyncIterator[Running]:
     del private
-    endpoint, listener = endpoints.create()
-    listener.setblocking(False)
-    running = Running(endpoint)
-    async with await asyncio.start_unix_server(running.server.serve, sock=listener):
-        yield running
-        await running.close()
-        running.server.finish()
-        async with asyncio.timeout(10):
-            await running.finished
-    endpoints.remove(endpoint)
+    with listening() as found:
+        found.socket.setblocking(False)
+        running = Running(found.endpoint)
+        async with await asyncio.start_unix_server(running.server.serve, sock=found.socket):
+            yield running
+            await running.close()
+            running.server.finish()
+            async with asyncio.timeout(10):
+                await running.finished
 
 
 async def test_who_says_nothing_is_sent_away(running: Running) -> None:
@@ -149,7 +151,7 @@ async def test_the_alarm_of_an_empty_bench_is_silent(running: Running) -> None:
 async def test_a_client_that_does_not_read_counts_as_dead(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "MAX_UNREAD_BYTES", 10_000)
+    monkeypatch.setattr(outbox, "MAX_UNREAD_BYTES", 10_000)
     _, client = await running.enter()
     peer = client.get_extra_info("socket")
     assert isinstance(peer, object)
@@ -195,9 +197,9 @@ async def test_an_unexpected_failure_of_a_conversation_is_the_alarm(
 def test_a_listener_of_either_kind(private: None, monkeypatch: pytest.MonkeyPatch) -> None:
     del private
     monkeypatch.setattr(endpoints, "HAS_UNIX_SOCKETS", False)
-    endpoint, listener = endpoints.create()
-    with listener:
+    with listening() as found:
+        endpoint = found.endpoint
         assert endpoint.unix_path is None
-        assert listener.getsockname() == ("127.0.0.1", endpoint.port)
+        assert found.socket.getsockname() == ("127.0.0.1", endpoint.port)
         with endpoint.connect(1.0) as connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -30,7 +30,7 @@ def test_one_line_for_each_instrument_aligned() -> None:
 
 def test_what_is_unconfirmed_follows_each_once() -> None:
     run = run_of(estops=[estop(confirmed=False), estop(confirmed=False)])
-    what = "smu: off UNCONFIRMED after 1 attempts (:OUTP? answered '0')"
+    what = "smu: off UNCONFIRMED after 1 attempt (:OUTP? answered '0')"
     run.unconfirmed = ["the bench: lost", what]
     assert summary_lines(run)[1:] == [
         "safe state  smu CONFIRMED 0 of 2",
