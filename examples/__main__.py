@@ -24,6 +24,8 @@ def main() -> int:
     good = run("pytest", "examples").returncode == 0
     print("\n== The dispatcher in a program without pytest", flush=True)
     good &= run("examples.dispatcher_without_pytest").returncode == 0
+    print("\n== A test run that is killed, seen from the instrument", flush=True)
+    good &= run("examples.killed_client").returncode == 0
     print("\n== Tests that fail on purpose: what do they leave on?", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         good &= failures_leave_it_off(Path(directory) / "failures.jsonl")

@@ -45,11 +45,13 @@ class Port:
     Args:
         instrument: what executes the messages.
         terminators: what ends a message and a reply.
-        keeps_unread: the manner.
+        keeps_unread: the manner, which may change while it is open.
         wire: the name of the wire, for the witness.
         client: who it is, for the witness.
         faults: what goes wrong with which message, `None` for nothing.
         befall: called with an effect that has happenings, once its message was executed.
+        is_held: says whether messages wait instead of being executed, as while it is frozen.
+        closed: called once when the port is closed.
     """
 
     def __init__(
@@ -62,17 +64,20 @@ class Port:
         client: str = "",
         faults: FaultPlan | None = None,
         befall: Callable[[Effect], object] | None = None,
+        is_held: Callable[[], bool] = lambda: False,
         closed: Callable[[Port], object] | None = None,
     ) -> None:
         self._instrument = instrument
         self._terminators = terminators
-        self._keeps_unread = keeps_unread
+        self.keeps_unread = keeps_unread
         self._wire = wire
         self._client = client
         self._faults = faults
         self._befall = befall
+        self._is_held = is_held
         self._closed = closed
         self._framer = Framer(terminators.query)
+        self._messages: deque[bytes | None] = deque()
         self._replies: deque[Reply] = deque()
 
     @property
@@ -87,10 +92,15 @@ class Port:
             chunk: any number of bytes, from any part of any number of messages.
             end: the message is complete without a terminator, as END, EOI or RMT says.
         """
-        messages = self._framer.feed(chunk)
+        self._messages += self._framer.feed(chunk)
         if end:
-            messages += self._framer.finish()
-        for message in messages:
+            self._messages += self._framer.finish()
+        self.run()
+
+    def run(self) -> None:
+        """Execute the messages that wait, unless they are held; call it when they no longer are."""
+        while self._messages and not self._is_held():
+            message = self._messages.popleft()
             if message is None:
                 self._instrument.device.overrun()
             elif message.strip():
@@ -116,6 +126,7 @@ class Port:
     def clear(self) -> None:
         """Device clear: forget the message begun and the replies that wait (IEEE 488.2, 5.8)."""
         self._framer.discard()
+        self._messages.clear()
         self._replies.clear()
         self._instrument.device.device_clear()
 
@@ -129,20 +140,23 @@ class Port:
 
     def close(self) -> None:
         """Let go of the instrument; closing again changes nothing."""
+        self._messages.clear()
         self._replies.clear()
         closed, self._closed = self._closed, None
         if closed is not None:
             closed(self)
 
     def _execute(self, message: bytes) -> None:
-        if self._replies and not self._keeps_unread:
+        if self._replies and not self.keeps_unread:
             self._replies.clear()
             self._instrument.device.interrupted()
         effect = UNHARMED if self._faults is None else self._faults.decide(message)
         executed = self._instrument.execute(
             message, reply_waiting=bool(self._replies), wire=self._wire, client=self._client
         )
-        if executed.reply is not None and not effect.no_reply:
+        if effect.ends_connection:
+            self._messages.clear()  # they were on their way, and nobody takes them any more
+        elif executed.reply is not None and not effect.no_reply:
             payload = executed.reply + self._terminators.reply
             self._replies.append(Reply(payload, effect, executed.due_s))
         if effect.happenings and self._befall is not None:

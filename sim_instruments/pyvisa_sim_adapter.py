@@ -18,7 +18,6 @@ from pyvisa_sim.devices import Device, Devices
 
 from sim_instruments import bench_file
 from sim_instruments.model.instrument import Instrument
-from sim_instruments.model_device import ModelDevice
 from sim_instruments.port import Port, Terminators
 from sim_instruments.shared import SharedInstrument
 from sim_instruments.witness import Witness, witness_from_environment
@@ -49,9 +48,7 @@ class ScpiDevice(Device):  # type: ignore[misc] # pyvisa-sim ships no types
     @cached_property
     def port(self) -> Port:
         """The connection behind the device; it exists once the device has a resource name."""
-        shared = SharedInstrument(
-            ModelDevice(self._instrument), self.resource_name, witness=self._witness
-        )
+        shared = SharedInstrument(self._instrument, self.resource_name, witness=self._witness)
         return Port(shared, Terminators(self._query_eom, self._response_eom), wire="sim")
 
     def write(self, data: bytes) -> None:
@@ -118,7 +115,7 @@ class PlainDevice:
         if not replies:
             return PlainResponse(None)
         text = bytes(replies).removesuffix(self._device._response_eom)
-        return PlainResponse(text.decode("utf-8", "surrogateescape"))
+        return PlainResponse(text.decode())
 
     def overrun(self) -> None:
         """Tell the device's own error queue."""

@@ -67,5 +67,5 @@ class SharedInstrument:
                 client=client,
                 lost=answer.lost,
             )
-        reply = None if answer.reply is None else answer.reply.encode("utf-8", "surrogateescape")
+        reply = None if answer.reply is None else answer.reply.encode()
         return Executed(reply, max(self._busy_until_s, now_s))

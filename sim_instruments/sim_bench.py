@@ -57,10 +57,12 @@ class SimBench:
         idle_s: float = IDLE_S,
         seed: int | None = None,
     ) -> None:
-        self._temporary = None if directory else tempfile.TemporaryDirectory()
-        home = directory or Path(self._temporary.name if self._temporary else "")
-        self.witness_file = home / "witness.jsonl"
-        self.bench_file = home / "bench.yaml"
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if directory is None:
+            self._temporary = tempfile.TemporaryDirectory()
+            directory = Path(self._temporary.name)
+        self.witness_file = directory / "witness.jsonl"
+        self.bench_file = directory / "bench.yaml"
         arguments = [*map(str, files), "--witness", str(self.witness_file), "--idle", str(idle_s)]
         arguments += [f"--wire={wire}" for wire in wires]
         if seed is not None:
@@ -69,11 +71,11 @@ class SimBench:
             arguments.append(f"--write-bench={self.bench_file}")
         self._wire = wires[0].partition(":")[0]
         try:
-            self.process, self.announcement = _started(arguments, home / "server.log")
+            self.process, self.announcement = _started(arguments, directory / "server.log")
+            self.control = Control(self.announcement["control"])
         except BaseException:
-            self._remove()
+            self._remove()  # a server that nobody is connected to ends by itself
             raise
-        self.control = Control(self.announcement["control"])
 
     @property
     def names(self) -> list[str]:

@@ -55,6 +55,10 @@ class Witness:
     def __init__(self, path: str | Path | None) -> None:
         self.listeners: list[Callable[[bytes], object]] = []
         """Each is called with every entry, as one line of JSON with its line feed."""
+        # Three times as fast as the standard library's, and every reply waits for its entry.
+        from msgspec.json import encode  # noqa: PLC0415 - reading a witness needs no msgspec
+
+        self._encode = encode
         self._descriptor: int | None = None
         if path is not None:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -72,6 +76,8 @@ class Witness:
         lost: bool = False,
     ) -> None:
         """Append one entry, with the present time."""
+        if self._descriptor is None and not self.listeners:
+            return
         entry = {
             "t": time.monotonic(),
             "instrument": instrument,
@@ -82,7 +88,7 @@ class Witness:
             "client": client,
             "lost": lost,
         }
-        line = json.dumps(entry).encode() + b"\n"
+        line = self._encode(entry) + b"\n"
         if self._descriptor is not None:
             os.write(self._descriptor, line)
         for listener in self.listeners:

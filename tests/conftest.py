@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import Suite, Witness
+from hypothesis import settings
+from projects import Suite, Witness, lying_bench
 
 from sim_instruments import WITNESS_VARIABLE
+
+# A busy machine is no fault of an example; what must be in time says so itself.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture
@@ -41,3 +46,9 @@ def suite(tmp_path: Path, witness: Witness, runtime_dir: Path) -> Suite:
         "PYTEST_ADDOPTS": "",
     }
     return Suite(directory, environment)
+
+
+@pytest.fixture
+def lying(suite: Suite) -> list[str]:
+    """Options for a bench whose SMU accepts OFF and stays on."""
+    return lying_bench(suite)

@@ -186,16 +186,19 @@ class Runtime:
             return None
         try:
             records = self.records
+            estops = self._bench.take_estops() if self._bench.is_ours else []
         except LinkLost as error:
             self._safe_states.unconfirmed(f"the bench during {nodeid}: {error}")
-            records = []
-        if not records and not self._safe_states.reports:
+            records, estops = [], []
+        self._safe_states.note(estops)
+        estops += self._safe_states.unreported
+        if not records and not estops:
             return None
         return TestEvidence(
             nodeid=nodeid,
             instruments=[_evidence(opened) for opened in self._bench.opened.values()],
             records=records if self._keeps_all_records else _safety(records),
-            estops=self._safe_states.reports,
+            estops=estops,
         )
 
     @property

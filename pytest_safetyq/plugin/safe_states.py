@@ -1,5 +1,7 @@
 """The E-stops that the plugin asks for, and what has become of each."""
 
+from collections.abc import Iterable
+
 from pytest_safetyq.bench import Bench, EStopReport
 from pytest_safetyq.bench.reports import unreported
 from pytest_safetyq.errors import LinkLost
@@ -14,7 +16,7 @@ class SafeStates:
         evidence: Where that which was not confirmed is kept.
 
     Attributes:
-        reports: Those of the current test, oldest first.
+        unreported: Those of the current test of which nothing came back.
         finishing: Whether the session ends. A finalizer of a run that was cut short is torn
             down by pytest's last hook: raised there, a failure would cost the reports.
     """
@@ -22,12 +24,12 @@ class SafeStates:
     def __init__(self, evidence: RunEvidence) -> None:
         self._evidence = evidence
         self._entered_for: tuple[str, str] | None = None
-        self.reports: list[EStopReport] = []
+        self.unreported: list[EStopReport] = []
         self.finishing = False
 
     def begin_test(self) -> None:
         """Forget the test before."""
-        self.reports = []
+        self.unreported = []
         self._entered_for = None
 
     def fail(self, bench: Bench | None, nodeid: str, phase: str, why: str) -> None:
@@ -54,12 +56,19 @@ class SafeStates:
     def end_run(self, bench: Bench) -> None:
         """Drive everything to its safe state a last time, and end the supervisor."""
         try:
-            report = bench.close()
+            # Those after the last test, asked for by a fixture of the session maybe.
+            reports = [*bench.take_estops(), bench.close()]
         except LinkLost as error:
             self.unconfirmed(f"the bench at the end of the run: {error}")
             return
-        self._evidence.endings.append(report)
-        self._note(report)
+        self._evidence.endings += reports
+        self.note(reports)
+
+    def note(self, reports: Iterable[EStopReport]) -> None:
+        """Keep what is unconfirmed in ``reports``, whoever asked for the E-stops."""
+        for one in (one for report in reports for one in report.each):
+            if not one.confirmed:
+                self.unconfirmed(str(one))
 
     def unconfirmed(self, what: str) -> None:
         """Keep in words what isn't known to be off: the run fails."""
@@ -75,15 +84,10 @@ class SafeStates:
             names = ", ".join(bench.opened)
             self.unconfirmed(f"{names}: {error}")
             report = unreported(names, why)
+            self.unreported.append(report)
         else:
-            self._note(report)
-        self.reports.append(report)
+            self.note([report])
         return report
-
-    def _note(self, report: EStopReport) -> None:
-        for one in report.each:
-            if not one.confirmed:
-                self.unconfirmed(str(one))
 
 
 def _still_tripped(bench: Bench | None) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Happening = Literal["stall", "frozen", "drop", "reset", "unplug"]
+Lasting = Literal["stall", "frozen", "unplug"]
+"""What befalls an instrument until it is over."""
+
+Happening = Literal[Lasting, "drop", "reset"]
 """What befalls a connection or the whole instrument, at the moment the message was executed."""
 
 
@@ -28,6 +31,11 @@ class Effect:
     garbage: bytes = b""
     no_reply: bool = False
     happenings: tuple[tuple[Happening, float | None], ...] = ()
+
+    @property
+    def ends_connection(self) -> bool:
+        """Whether the client that sent the message loses its connection, and the reply with it."""
+        return any(happening in ("drop", "reset") for happening, _ in self.happenings)
 
     def pieces(self, frame: bytes) -> list[bytes]:
         """Cut what goes on the wire, garbage and frame, into what is sent at a time."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from sim_instruments.faults.effect import UNHARMED, Effect
 from sim_instruments.faults.rule import Rule
 
-_GARBAGE_BYTES = 8
-_DEFAULT_S = {"delay": 0.1, "trickle": 0.01, "fragment": 0.001}
+GARBAGE_BYTES = 8
+DEFAULT_S = {"delay": 0.1, "trickle": 0.01, "fragment": 0.001}
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class FaultPlan:
             yield rule
 
     def _added(self, effect: Effect, rule: Rule) -> Effect:
-        seconds = _DEFAULT_S.get(rule.kind, 0.0) if rule.seconds is None else rule.seconds
+        seconds = DEFAULT_S.get(rule.kind, 0.0) if rule.seconds is None else rule.seconds
         match rule.kind:
             case "delay":
                 return replace(effect, delay_s=effect.delay_s + seconds)
@@ -98,7 +98,7 @@ class FaultPlan:
             case "fragment":
                 return replace(effect, piece_size=rule.size, piece_gap_s=seconds)
             case "garbage":
-                data = bytes.fromhex(rule.data) or self._generator.randbytes(_GARBAGE_BYTES)
+                data = bytes.fromhex(rule.data) or self._generator.randbytes(GARBAGE_BYTES)
                 return replace(effect, garbage=effect.garbage + data)
             case "no_reply":
                 return replace(effect, no_reply=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sim_instruments.model.scpi_errors import (
     DATA_OUT_OF_RANGE,
@@ -11,12 +11,18 @@ from sim_instruments.model.scpi_errors import (
     INVALID_EXPRESSION,
     ScpiError,
 )
+from sim_instruments.model.traits import Traits
 from sim_instruments.model.values import Value
 
 OUTPUT = "output"
 """Name of the setting that connects the terminals, whatever its header (`OUTP`, `INP`)."""
 
 _RANGE = re.compile(r"(\d{1,3})(?: *: *(\d{1,3}))?")
+_ORDINARY = Traits()
+
+
+def _nothing(_channel: str, _on: bool) -> None:
+    """Take no notice of an output that is switched."""
 
 
 class Channels:
@@ -25,16 +31,23 @@ class Channels:
     Args:
         names: channel names, `"1"` for an instrument with one.
         defaults: value of each setting after power-on and `*RST`.
-        output_stuck_on: whether an output that is on accepts OFF and ignores it.
+        traits: what is unusual about the instrument; may be exchanged for others.
+
+    Attributes:
+        switching: called with a channel and what its output is just about to become.
     """
 
     def __init__(
-        self, names: Iterable[str], defaults: Mapping[str, Value], *, output_stuck_on: bool
+        self,
+        names: Iterable[str],
+        defaults: Mapping[str, Value],
+        traits: Traits = _ORDINARY,
     ) -> None:
         self.names = tuple(names)
         self.selected = self.names[0]
+        self.traits = traits
+        self.switching: Callable[[str, bool], None] = _nothing
         self._defaults = defaults
-        self._output_stuck_on = output_stuck_on
         self._values = {channel: dict(defaults) for channel in self.names}
 
     def values(self, channel: str) -> Mapping[str, Value]:
@@ -43,19 +56,26 @@ class Channels:
 
     def set(self, channel: str, setting: str, value: Value) -> None:
         """Change one setting of one channel."""
-        if setting == OUTPUT and not value and self._output_stuck_on:
-            return
-        self._values[channel][setting] = value
+        values = self._values[channel]
+        if setting == OUTPUT and values[OUTPUT] != value:
+            if not value and self.traits.output_stuck_on:
+                return
+            self.switching(channel, bool(value))
+        values[setting] = value
 
     def reset(self) -> None:
         """Give every setting its default and select the first channel (`*RST`)."""
         self.selected = self.names[0]
         for channel in self.names:
+            # The output first: as long as it is on, the settings are those it was on with.
+            if OUTPUT in self._defaults and not self.traits.reset_leaves_output_on:
+                self.set(channel, OUTPUT, self._defaults[OUTPUT])
             for setting, value in self._defaults.items():
-                self.set(channel, setting, value)
+                if setting != OUTPUT:
+                    self.set(channel, setting, value)
 
     def output(self) -> dict[str, bool]:
-        """Whether each channel's output is on; empty for an instrument without outputs."""
+        """Whether each channel's output is set to ON; empty for an instrument without outputs."""
         if OUTPUT not in self._defaults:
             return {}
         return {channel: bool(values[OUTPUT]) for channel, values in self._values.items()}

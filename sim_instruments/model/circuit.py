@@ -1,72 +1,58 @@
-"""What is wired to an instrument's terminals, and what voltage and current follow from it.
-
-One model serves source, load and meter: a resistor in series with an ideal voltage.
-"""
+"""How what is wired to an instrument's terminals is described in a bench file."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated
 
 import msgspec
 
+from sim_instruments.model.loads import Capacitor, Diode, Load, Resistor
+
 
 class Circuit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The other side of a pair of terminals.
+    """The other side of a pair of terminals; nothing is connected unless something is given.
+
+    A `resistance_ohm` alone is a resistor. At most one of the other three says what it is instead.
 
     Attributes:
-        resistance_ohm: series resistance; infinite (nothing connected) unless given.
-        emf_v: voltage behind the resistor, 0 V unless given.
+        resistance_ohm: of the resistor, inside the battery, or across the capacitor.
+        emf_v: electromotive force of a battery.
+        capacitance_f: of a capacitor, which begins without charge.
+        forward_v: forward voltage of a diode at `forward_a`.
+        forward_a: the current at which `forward_v` stands.
+        ideality: the diode's ideality factor.
     """
 
-    resistance_ohm: Annotated[float, msgspec.Meta(gt=0)] = math.inf
-    emf_v: float = 0.0
+    resistance_ohm: float = math.inf
+    emf_v: float | None = None
+    capacitance_f: float | None = None
+    forward_v: float | None = None
+    forward_a: float = 0.01
+    ideality: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check what the types cannot say."""
+        for name in ("resistance_ohm", "capacitance_f", "forward_v", "forward_a", "ideality"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} is {value:g}, expected a number > 0")
+        for name in ("emf_v", "capacitance_f", "forward_v", "forward_a", "ideality"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} is {value:g}, expected a finite number")
+        kinds = [name for name in ("emf_v", "capacitance_f", "forward_v") if self._has(name)]
+        if len(kinds) > 1:
+            raise ValueError(f"{' and '.join(kinds)} are given, expected at most one of them")
+        if self._has("forward_v") and math.isfinite(self.resistance_ohm):
+            raise ValueError("resistance_ohm is given beside forward_v, expected one of them")
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
-    """What stands at the terminals.
+    def load(self) -> Load:
+        """Make what is described, in its first state."""
+        if self.forward_v is not None:
+            return Diode(self.forward_v, self.forward_a, self.ideality)
+        if self.capacitance_f is not None:
+            return Capacitor(self.capacitance_f, self.resistance_ohm)
+        return Resistor(self.resistance_ohm, self.emf_v or 0.0)
 
-    Attributes:
-        voltage_v: voltage across the terminals.
-        current_a: current out of a source, or into a load.
-        limited: whether the compliance limit decides instead of the set-point.
-    """
-
-    voltage_v: float
-    current_a: float
-    limited: bool = False
-
-
-def idle(circuit: Circuit) -> OperatingPoint:
-    """Nothing driven: no current, and the circuit's own voltage."""
-    return OperatingPoint(circuit.emf_v, 0.0)
-
-
-def force_voltage(circuit: Circuit, level_v: float, limit_a: float) -> OperatingPoint:
-    """A voltage source at `level_v` that gives no more than `limit_a` in either direction."""
-    current_a = (level_v - circuit.emf_v) / circuit.resistance_ohm
-    if abs(current_a) <= limit_a:
-        return OperatingPoint(level_v, current_a)
-    current_a = math.copysign(limit_a, current_a)
-    return OperatingPoint(circuit.emf_v + current_a * circuit.resistance_ohm, current_a, True)
-
-
-def force_current(circuit: Circuit, level_a: float, limit_v: float) -> OperatingPoint:
-    """A current source at `level_a` that goes no further than `limit_v` in either direction."""
-    # 0 A into an open circuit would be 0 times infinity.
-    rise_v = level_a * circuit.resistance_ohm if level_a else 0.0
-    voltage_v = circuit.emf_v + rise_v
-    if abs(voltage_v) <= limit_v:
-        return OperatingPoint(voltage_v, level_a)
-    voltage_v = math.copysign(limit_v, voltage_v)
-    return OperatingPoint(voltage_v, (voltage_v - circuit.emf_v) / circuit.resistance_ohm, True)
-
-
-def sink_current(circuit: Circuit, level_a: float) -> OperatingPoint:
-    """An electronic load at `level_a`: it takes what the circuit can give, down to 0 V."""
-    available_a = max(circuit.emf_v, 0.0) / circuit.resistance_ohm
-    current_a = min(level_a, available_a)
-    drop_v = current_a * circuit.resistance_ohm if current_a else 0.0
-    return OperatingPoint(circuit.emf_v - drop_v, current_a, level_a > available_a)
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None

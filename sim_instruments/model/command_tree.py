@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -62,9 +62,31 @@ class CommandTree:
         Raises:
             ValueError: the notation is malformed or was added before.
         """
-        if any(command.header.notation == notation for command in self._commands):
-            raise ValueError(f"header {notation!r} is described twice")
+        self.require_new([notation])
         self._commands.append(Command(parse_header(notation), run))
+        self.resolve.cache_clear()
+
+    def require_new(self, notations: Iterable[str]) -> None:
+        """Check that none of these has been added.
+
+        Raises:
+            ValueError: one has.
+        """
+        known = {command.header.notation for command in self._commands}
+        for notation in notations:
+            if notation in known:
+                raise ValueError(f"header {notation!r} is described twice")
+
+    def remove(self, notation: str) -> None:
+        """Take away the command that was added with this notation."""
+        self._commands = [c for c in self._commands if c.header.notation != notation]
+        self.resolve.cache_clear()
+
+    def unmark(self) -> None:
+        """Let every command answer, and at once."""
+        for command in self._commands:
+            command.takes_s = 0.0
+            command.mute = False
 
     def find(self, header: str) -> Command:
         """Give the command for a header in SCPI's notation or in any spelling.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim_instruments.model.channels import Channels
 from sim_instruments.model.command_tree import Action, CommandTree
 from sim_instruments.model.scpi_errors import DATA_OUT_OF_RANGE, ScpiError
 from sim_instruments.model.settings import require_count
@@ -12,36 +11,42 @@ from sim_instruments.model.status import Status
 from sim_instruments.model.values import parse_number
 
 
-def add_common_commands(tree: CommandTree, channels: Channels, status: Status) -> None:
+def add_common_commands(tree: CommandTree, status: Status, reset: Callable[[], None]) -> None:
     """Add the mandatory common commands, except `*IDN?`, and the error queue.
 
-    `*RST` leaves the error queue and the registers alone (IEEE 488.2, 10.32).
+    Args:
+        tree: what to add them to.
+        status: what they set and query.
+        reset: what `*RST` does. It leaves the error queue and the registers alone (IEEE 488.2,
+            10.32).
     """
-    tree.add("*RST", _order(channels.reset))
-    tree.add("*CLS", _order(status.clear))
-    tree.add("*WAI", _order(_nothing))
-    tree.add("*OPC", _order(status.operation_complete))
-    tree.add("*OPC?", _answer(lambda: 1))
-    tree.add("*TST?", _answer(lambda: 0))
-    tree.add("*ESR?", _answer(status.take_events))
-    tree.add("*STB?", _answer(status.status_byte))
-    tree.add("*ESE?", _answer(lambda: status.event_enable))
-    tree.add("*SRE?", _answer(lambda: status.service_enable))
+    tree.add("*RST", order(reset))
+    tree.add("*CLS", order(status.clear))
+    tree.add("*WAI", order(_nothing))
+    tree.add("*OPC", order(status.operation_complete))
+    tree.add("*OPC?", answer(lambda: 1))
+    tree.add("*TST?", answer(lambda: 0))
+    tree.add("*ESR?", answer(status.take_events))
+    tree.add("*STB?", answer(status.status_byte))
+    tree.add("*ESE?", answer(lambda: status.event_enable))
+    tree.add("*SRE?", answer(lambda: status.service_enable))
     tree.add("*ESE", _mask(lambda mask: setattr(status, "event_enable", mask)))
     tree.add("*SRE", _mask(lambda mask: setattr(status, "service_enable", mask)))
-    tree.add(":SYSTem:ERRor[:NEXT]?", _answer(status.next_error))
+    tree.add(":SYSTem:ERRor[:NEXT]?", answer(status.next_error))
 
 
 def fixed_reply(reply: str) -> Action:
     """Make the action of a query whose answer never changes."""
-    return _answer(lambda: reply)
+    return answer(lambda: reply)
 
 
 def accept_anything(_parameters: list[str], _number: int | None) -> None:
     """Accept a command, whatever its parameters, without effect."""
 
 
-def _order(effect: Callable[[], None]) -> Action:
+def order(effect: Callable[[], None]) -> Action:
+    """Make the action of a command without parameters."""
+
     def action(parameters: list[str], _number: int | None) -> None:
         require_count(parameters, 0)
         effect()
@@ -49,7 +54,9 @@ def _order(effect: Callable[[], None]) -> Action:
     return action
 
 
-def _answer(value: Callable[[], int | str]) -> Action:
+def answer(value: Callable[[], int | str]) -> Action:
+    """Make the action of a query without parameters."""
+
     def action(parameters: list[str], _number: int | None) -> str:
         require_count(parameters, 0)
         return str(value())

@@ -12,8 +12,9 @@ import msgspec
 
 from sim_instruments.model.channels import OUTPUT
 from sim_instruments.model.circuit import Circuit
-from sim_instruments.model.readings import Quantity, Role
-from sim_instruments.model.traits import Traits
+from sim_instruments.model.output_stage import Role
+from sim_instruments.model.readings import Quantity
+from sim_instruments.model.traits import Traits, refuse_unknown
 from sim_instruments.model.values import Choice, Kind, Number, Switch
 
 
@@ -105,6 +106,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         scpi: its commands.
+        model: what pytest-safetyq calls it, for a bench file that the server writes.
         eom: pyvisa-sim's terminators by interface, `GPIB INSTR` to query and response.
         dialogues: fixed replies.
         circuits: channel name to what is wired to it, so also how many channels there are; one
@@ -113,10 +115,16 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     scpi: Scpi
+    model: str = ""
     eom: dict[str, Terminators] = {}
     dialogues: list[Dialogue] = []
     circuits: dict[str, Circuit] = msgspec.field(default_factory=_one_open_channel)
     traits: Traits = Traits()
+
+    @property
+    def identity(self) -> str:
+        """What it answers to `*IDN?`, empty if it does not."""
+        return next((d.r for d in self.dialogues if d.q == "*IDN?" and d.r), "")
 
 
 def describe(device: dict[str, Any]) -> Description:
@@ -130,7 +138,7 @@ def describe(device: dict[str, Any]) -> Description:
     """
     traits = device.get("traits")
     if isinstance(traits, dict):
-        _refuse_unknown_traits(traits)
+        refuse_unknown(traits)
     try:
         description = msgspec.convert(device, Description, strict=False)
     except msgspec.ValidationError as error:
@@ -139,13 +147,6 @@ def describe(device: dict[str, Any]) -> Description:
     _check_role(description.scpi)
     _check_channels(description)
     return description
-
-
-def _refuse_unknown_traits(traits: dict[str, Any]) -> None:
-    known = Traits.__struct_fields__
-    for trait in traits:
-        if trait not in known:
-            raise ValueError(f"unknown trait {trait!r} (known: {', '.join(known)})")
 
 
 def _check_role(scpi: Scpi) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from sim_instruments.model.attention import Attention
 from sim_instruments.model.channels import Channels
-from sim_instruments.model.command_tree import Call, CommandTree
-from sim_instruments.model.common_commands import accept_anything, add_common_commands, fixed_reply
+from sim_instruments.model.command_tree import Call
+from sim_instruments.model.commands import build_commands, default_values
 from sim_instruments.model.description import Description
+from sim_instruments.model.drive import OperatingPoint
 from sim_instruments.model.message import decode, split_unit, split_units
+from sim_instruments.model.output_stage import OutputStage
 from sim_instruments.model.readings import Measurements
-from sim_instruments.model.scpi_errors import ScpiError
-from sim_instruments.model.settings import SelectorCommands, SettingCommands
+from sim_instruments.model.scpi_errors import (
+    INPUT_BUFFER_OVERRUN,
+    QUERY_INTERRUPTED,
+    QUERY_UNTERMINATED,
+    ScpiError,
+)
 from sim_instruments.model.status import Status
-from sim_instruments.model.values import Kind, Value
+from sim_instruments.model.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +31,17 @@ class Answer:
 
     Attributes:
         reply: the response message without terminator, `None` when there is none.
-        takes_s: seconds until it is available.
+        takes_s: seconds that the instrument is busy with the message, once it is done with those
+            before; then the reply is available.
+        lost: whether the message was thrown away instead of executed.
     """
 
     reply: str | None
     takes_s: float
+    lost: bool = False
+
+
+_LOST = Answer(None, 0.0, lost=True)
 
 
 class Instrument:
@@ -35,37 +49,54 @@ class Instrument:
 
     Args:
         description: what it is.
+        clock: monotonic time in seconds, read wherever a method is not told the time.
 
     Raises:
         ValueError: in one line, what the description has wrong.
     """
 
-    def __init__(self, description: Description) -> None:
-        scpi = description.scpi
-        kinds = {name: setting.kind(scpi.number_format) for name, setting in scpi.settings.items()}
-        defaults = {
-            name: _default(name, kinds[name], scpi.settings[name].default) for name in kinds
-        }
+    def __init__(
+        self, description: Description, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        scpi, traits = description.scpi, description.traits
+        self.identity = description.identity
+        """What it answers to `*IDN?`, empty if it does not."""
+        self.traits = traits
+        """What is unusual about it now; `set_trait` changes them."""
         self.status = Status()
-        self._mute = description.traits.mute
-        self._tree = CommandTree()
-        self._channels = Channels(
-            description.circuits, defaults, output_stuck_on=description.traits.output_stuck_on
+        self._clock = clock
+        self._channels = Channels(description.circuits, default_values(scpi), traits)
+        self._stage = OutputStage(scpi.role, self._channels, description.circuits, traits)
+        self._channels.switching = self._stage.switching
+        self._attention = Attention(traits)
+        self._watchdog = Watchdog(self._stage)
+        measurements = Measurements(self._channels, self._stage, scpi.number_format, clock())
+        self._tree = build_commands(
+            description, self._channels, self.status, measurements, self._reset
         )
-        self._add_commands(description, kinds)
-        description.traits.apply_to(self._tree)
+        if traits.watchdog:
+            self._watchdog.add_to(self._tree)
+        traits.apply_to(self._tree)
 
-    def execute(self, message: bytes, *, reply_waiting: bool = False) -> Answer:
+    def execute(
+        self, message: bytes, *, reply_waiting: bool = False, now_s: float | None = None
+    ) -> Answer:
         """Execute one program message.
 
-        Replies of one message are joined by semicolons (IEEE 488.2, 8.4.1). What goes wrong is
-        in the error queue afterwards. A command error (-1xx) ends the message there, as the
-        parser cannot trust what follows; after any other error the next unit is executed.
+        Replies of one message are joined by semicolons (IEEE 488.2, 8.4.1) and are available
+        together. What goes wrong is in the error queue afterwards. A command error (-1xx) ends the
+        message there, as the parser cannot trust what follows; after any other error the next unit
+        is executed.
 
         Args:
             message: the message without its terminator.
             reply_waiting: whether an earlier reply is unread, which `*STB?` shows (bit 4).
+            now_s: monotonic time in seconds, the clock's unless given; it never goes back.
         """
+        now_s = self._advance(now_s)
+        self._watchdog.feed(now_s)
+        if not self._attention.takes(now_s):
+            return _LOST
         self.status.reply_waiting = reply_waiting
         replies: list[str] = []
         takes_s = 0.0
@@ -81,11 +112,87 @@ class Instrument:
                     replies.append(reply)
         except ScpiError as error:
             self.status.record(error.code)
-        return Answer(None if self._mute or not replies else ";".join(replies), takes_s)
+        self._attention.occupy(now_s, takes_s)
+        return Answer(None if self.traits.mute or not replies else ";".join(replies), takes_s)
 
-    def output(self) -> dict[str, bool]:
-        """Whether each output is on, by channel name; empty without outputs."""
-        return self._channels.output()
+    def interrupted(self) -> None:
+        """Note that a message came before the last reply was read (IEEE 488.2, 6.3.2.3)."""
+        self.status.record(QUERY_INTERRUPTED)
+
+    def unterminated(self) -> None:
+        """Note that a reply was asked for, and no query (IEEE 488.2, 6.3.2.2)."""
+        self.status.record(QUERY_UNTERMINATED)
+
+    def overrun(self) -> None:
+        """Note that a message was longer than the input buffer, and lost."""
+        self.status.record(INPUT_BUFFER_OVERRUN)
+
+    def device_clear(self) -> None:
+        """Do the instrument's part of a device clear: no reply waits any more.
+
+        Parser and output queue are empty, settings and status stay (IEEE 488.2, 5.8). What the
+        instrument is busy with is finished first, `*RST` above all.
+        """
+        self.status.reply_waiting = False
+
+    def status_byte(self, reply_waiting: bool) -> int:
+        """The status byte, with the master summary in bit 6 as `*STB?` has it (IEEE 488.2, 11.2).
+
+        A serial poll of a real bus has RQS there, which it clears: no wire here requests service.
+
+        Args:
+            reply_waiting: whether a reply is unread, which is bit 4.
+        """
+        self.status.reply_waiting = reply_waiting
+        return self.status.status_byte()
+
+    def output(self, *, now_s: float | None = None) -> dict[str, bool]:
+        """Whether each output is on in fact, by channel name; empty without outputs."""
+        self._advance(now_s)
+        return self._stage.output()
+
+    def terminals(self, *, now_s: float | None = None) -> dict[str, OperatingPoint]:
+        """What stands at each channel's terminals, whatever the instrument says about it."""
+        self._advance(now_s)
+        return {channel: self._stage.point(channel) for channel in self._channels.names}
+
+    def set_trait(self, name: str, value: object, *, now_s: float | None = None) -> None:
+        """Change a trait of the running instrument.
+
+        Args:
+            name: as in `Traits`.
+            value: as in a bench file, or of the trait's own type.
+            now_s: see `execute`.
+
+        Raises:
+            ValueError: in one line, why not; then nothing has changed.
+        """
+        changed = self.traits.changed(name, value)
+        self._advance(now_s)
+        if changed.watchdog and not self.traits.watchdog:
+            self._watchdog.add_to(self._tree)
+        changed.apply_to(self._tree)
+        if self.traits.watchdog and not changed.watchdog:
+            self._watchdog.take_from(self._tree)
+        self.traits = changed
+        self._channels.traits = self._stage.traits = self._attention.traits = changed
+
+    @property
+    def client_limit(self) -> int | None:
+        """How many clients it takes at a time, `None` for any number."""
+        return self.traits.clients
+
+    def _advance(self, now_s: float | None) -> float:
+        """Let the time pass that no message has told of."""
+        if now_s is None:
+            now_s = self._clock()
+        self._watchdog.bite(now_s)
+        self._stage.advance(now_s)
+        return now_s
+
+    def _reset(self) -> None:
+        self._channels.reset()
+        self._watchdog.reset()
 
     def _run(self, call: Call, parameters: list[str]) -> str | None:
         try:
@@ -95,29 +202,6 @@ class Instrument:
                 raise
             self.status.record(error.code)
             return None
+        if reply is None and not call.command.header.is_query:
+            return self.traits.replies_to_settings or None
         return None if call.command.mute else reply
-
-    def _add_commands(self, description: Description, kinds: dict[str, Kind]) -> None:
-        scpi = description.scpi
-        for dialogue in description.dialogues:
-            action = accept_anything if dialogue.r is None else fixed_reply(dialogue.r)
-            self._tree.add(dialogue.q, action)
-        add_common_commands(self._tree, self._channels, self.status)
-        for name, setting in scpi.settings.items():
-            SettingCommands(name, kinds[name], self._channels).add_to(self._tree, setting.header)
-        for header, words in scpi.selectors.items():
-            SelectorCommands(words, self._channels).add_to(self._tree, header)
-        measurements = Measurements(
-            scpi.role, self._channels, description.circuits, scpi.number_format, time.monotonic()
-        )
-        for header, quantities in scpi.readings.items():
-            self._tree.add(header, measurements.query(quantities))
-        for header in scpi.accepts:
-            self._tree.add(header, accept_anything)
-
-
-def _default(name: str, kind: Kind, text: str) -> Value:
-    try:
-        return kind.parse(text)
-    except ScpiError as error:
-        raise ValueError(f"setting {name!r}: default {text!r} gives {error}") from None

@@ -15,7 +15,10 @@ from sim_instruments.model.scpi_errors import (
 # IEEE 488.2, 7.4.1.2: every control character is white space (the terminator is gone already).
 _WHITE_SPACE = bytes.maketrans(bytes(range(32)), b" " * 32)
 # A string or an expression is one piece, whatever separators it holds (IEEE 488.2, 7.7.5, 7.7.7).
-_SHELTERED = re.compile(r""""[^"]*"|'[^']*'|\([^)]*\)""")
+# What opens one and is found alone has no end.
+_MARKS = {
+    separator: re.compile(rf""""[^"]*"|'[^']*'|\([^)]*\)|["'({separator}]""") for separator in ";,"
+}
 _OPENINGS = frozenset("\"'(")
 
 
@@ -59,18 +62,13 @@ def _split(text: str, separator: str) -> list[str]:
     if _OPENINGS.isdisjoint(text):
         return text.split(separator)
     pieces = []
-    start = position = 0
-    while position < len(text):
-        character = text[position]
-        if character in _OPENINGS:
-            sheltered = _SHELTERED.match(text, position)
-            if sheltered is None:
-                raise ScpiError(INVALID_EXPRESSION if character == "(" else INVALID_STRING_DATA)
-            position = sheltered.end()
-            continue
-        if character == separator:
-            pieces.append(text[start:position])
-            start = position + 1
-        position += 1
+    start = 0
+    for found in _MARKS[separator].finditer(text):
+        mark = found[0]
+        if mark == separator:
+            pieces.append(text[start : found.start()])
+            start = found.end()
+        elif mark in _OPENINGS:
+            raise ScpiError(INVALID_EXPRESSION if mark == "(" else INVALID_STRING_DATA)
     pieces.append(text[start:])
     return pieces

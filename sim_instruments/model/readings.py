@@ -1,46 +1,18 @@
-"""What an instrument measures: from its settings and its circuit to the numbers of a reply."""
+"""What an instrument measures: from what stands at its terminals to the numbers of a reply."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sim_instruments.model import circuit
-from sim_instruments.model.channels import OUTPUT, Channels
-from sim_instruments.model.circuit import Circuit, OperatingPoint
-from sim_instruments.model.values import Value
+from sim_instruments.model.channels import Channels
+from sim_instruments.model.output_stage import OutputStage
+from sim_instruments.model.values import NOT_A_NUMBER
 
-Role = Literal["source", "sink", "meter"]
 Quantity = Literal["voltage", "current", "power", "resistance", "time", "status"]
 
-INFINITY = 9.9e37
-"""What stands for infinity in a reply (SCPI-99 volume 1, 7.2.1.4)."""
-NOT_A_NUMBER = 9.91e37
-"""What a reading without a meaning is answered as (SCPI-99 volume 1, 7.2.1.5)."""
-
 _STATUS_IN_COMPLIANCE = 8.0
-
-
-def operating_point(role: Role, values: Mapping[str, Value], wired: Circuit) -> OperatingPoint:
-    """Find what stands at one channel's terminals.
-
-    Args:
-        role: what the instrument does to the circuit while its output is on.
-        values: the channel's settings. `voltage`, `current`, `voltage_limit`, `current_limit`,
-            `output` and `function` (VOLT or CURR) have a meaning here, other names have none.
-        wired: what is connected to the terminals.
-    """
-    if role == "meter" or not values[OUTPUT]:
-        return circuit.idle(wired)
-    if role == "sink":
-        return circuit.sink_current(wired, float(values["current"]))
-    if values.get("function", "VOLT" if "voltage" in values else "CURR") == "VOLT":
-        limit_a = float(values.get("current_limit", INFINITY))
-        return circuit.force_voltage(wired, float(values["voltage"]), limit_a)
-    limit_v = float(values.get("voltage_limit", INFINITY))
-    return circuit.force_current(wired, float(values["current"]), limit_v)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +20,14 @@ class Measurements:
     """The measuring part of one instrument.
 
     Attributes:
-        role: what the instrument does to its circuits.
         channels: its settings.
-        circuits: what is wired to each channel.
+        stage: its terminals.
         style: Python's format specification of a number in a reply.
-        switched_on_s: `time.monotonic()` in seconds at power-on, for the `time` of a reading.
+        switched_on_s: monotonic time at power-on, for the `time` of a reading.
     """
 
-    role: Role
     channels: Channels
-    circuits: Mapping[str, Circuit]
+    stage: OutputStage
     style: str
     switched_on_s: float
 
@@ -80,8 +50,8 @@ class Measurements:
 
     def _value(self, quantity: Quantity, channel: str) -> float:
         if quantity == "time":
-            return time.monotonic() - self.switched_on_s
-        point = operating_point(self.role, self.channels.values(channel), self.circuits[channel])
+            return self.stage.now_s - self.switched_on_s
+        point = self.stage.point(channel)
         match quantity:
             case "voltage":
                 return point.voltage_v

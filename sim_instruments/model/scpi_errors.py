@@ -18,6 +18,8 @@ DATA_OUT_OF_RANGE = -222
 ILLEGAL_PARAMETER_VALUE = -224
 QUEUE_OVERFLOW = -350
 INPUT_BUFFER_OVERRUN = -363
+QUERY_INTERRUPTED = -410
+QUERY_UNTERMINATED = -420
 
 MESSAGES: dict[int, str] = {
     NO_ERROR: "No error",
@@ -36,6 +38,8 @@ MESSAGES: dict[int, str] = {
     ILLEGAL_PARAMETER_VALUE: "Illegal parameter value",
     QUEUE_OVERFLOW: "Queue overflow",
     INPUT_BUFFER_OVERRUN: "Input buffer overrun",
+    QUERY_INTERRUPTED: "Query INTERRUPTED",
+    QUERY_UNTERMINATED: "Query UNTERMINATED",
 }
 """Error number to text (SCPI-99 volume 2, 21.8)."""
 

@@ -19,6 +19,11 @@ from sim_instruments.model.scpi_errors import (
 
 Value = bool | float | str
 
+INFINITY = 9.9e37
+"""What stands for infinity in a reply (SCPI-99 volume 1, 7.2.1.4), and for a limit not given."""
+NOT_A_NUMBER = 9.91e37
+"""What a reading without a meaning is answered as (SCPI-99 volume 1, 7.2.1.5)."""
+
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?: *E *[+-]?\d+)?) *([A-Z]*)")
 _MULTIPLIER = {"": 1.0, "N": 1e-9, "U": 1e-6, "M": 1e-3, "K": 1e3}
 

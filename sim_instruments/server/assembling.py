@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyvisa_sim
 import yaml
 from pyvisa.rname import to_canonical_name
 
 from sim_instruments import bench_file
 from sim_instruments.device import Device
 from sim_instruments.faults import FaultPlan
-from sim_instruments.model_device import ModelDevice
 from sim_instruments.port import Terminators
-from sim_instruments.pyvisa_sim_adapter import PlainDevice
 from sim_instruments.shared import SharedInstrument
 from sim_instruments.wires.place import Place
 from sim_instruments.witness import Witness
@@ -71,6 +68,8 @@ def assemble(files: Sequence[Path], witness: Witness, seed: int) -> list[Served]
                 other = entries[entry.address][0]
                 raise ValueError(f"{path}: the address {entry.address} is in {other} too")
             entries[entry.address] = path, entry
+    if not entries:
+        raise ValueError(f"{', '.join(map(str, files))}: no 'resources' to serve")
     names = _names([entry.device for _, entry in entries.values()])
     return [
         _built(path, entry, name, witness, seed)
@@ -91,6 +90,8 @@ def _entries(path: Path) -> Iterator[_Entry]:
 
 
 def _file_of(resource: dict[str, Any], path: Path) -> Path:
+    import pyvisa_sim  # noqa: PLC0415 - a third of the time that the server takes to start
+
     is_bundled = resource.get("bundled", "").lower() == "true"
     folder = Path(pyvisa_sim.__file__).parent if is_bundled else path.parent
     return folder / str(resource["filename"])
@@ -134,12 +135,14 @@ def _terminators(entry: _Entry) -> dict[str, Terminators]:
     for interface, eom in entry.described.get("eom", {}).items():
         if not eom["q"]:
             raise ValueError(f"device {entry.device!r}: the q of eom {interface!r} is empty")
-        terminators[interface] = Terminators(eom["q"].encode(), eom["r"].encode())
+        terminators[interface] = Terminators(eom["q"].encode(), eom.get("r", "").encode())
     return terminators
 
 
 def _device(entry: _Entry) -> Device:
     instrument = bench_file.build_if_ours(entry.device, entry.described)
     if instrument is not None:
-        return ModelDevice(instrument)
+        return instrument
+    from sim_instruments.pyvisa_sim_adapter import PlainDevice  # noqa: PLC0415 - as above
+
     return PlainDevice(entry.device, entry.described, entry.resource, entry.address)

@@ -11,7 +11,7 @@ from sim_instruments.server.requests import Bench, Watch, request_from
 from sim_instruments.wires.listener import HOST
 from sim_instruments.witness import Witness
 
-_WATCHER_LIMIT_BYTES = 16 * 1024 * 1024
+WATCHER_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 class ControlSocket:
@@ -109,6 +109,6 @@ class _ControlClient(asyncio.Protocol):
         if self._transport is None:
             return
         self._transport.write(line)
-        if self._transport.get_write_buffer_size() > _WATCHER_LIMIT_BYTES:
+        if self._transport.get_write_buffer_size() > WATCHER_LIMIT_BYTES:
             # Somebody who watches and does not read must not fill the memory.
             self._transport.abort()

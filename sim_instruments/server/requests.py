@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sim_instruments.faults import Happening, Rule
+from sim_instruments.faults import Happening, Lasting, Rule
 from sim_instruments.wires.place import Place
 
 
@@ -29,6 +29,11 @@ class Happen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     what: Happening
     seconds: float | None = None
 
+    def __post_init__(self) -> None:
+        """Check what types alone do not say."""
+        if self.seconds is not None and not 0 <= self.seconds < float("inf"):
+            raise ValueError(f"seconds must be 0 or more, not {self.seconds}")
+
     def carry_out(self, bench: Bench) -> Any:
         """Do it."""
         return bench.place(self.instrument).happen(self.what, self.seconds)
@@ -38,7 +43,7 @@ class Lift(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="d
     """End what befell an instrument, or all of them; everything and its faults if not told what."""
 
     instrument: str | None = None
-    what: Happening | None = None
+    what: Lasting | None = None
 
     def carry_out(self, bench: Bench) -> Any:
         """Do it."""

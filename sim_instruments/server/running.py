@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(options: Options) -> None:
-    leave_session()
+    _leave_session()
     stop = asyncio.Event()
     _end_on_signals(stop)
     witness = Witness(options.witness)
@@ -59,7 +59,7 @@ async def _serve(options: Options) -> None:
         await bench.stop()
 
 
-def leave_session() -> None:
+def _leave_session() -> None:
     """Begin a session of one's own, so that what ends the caller's does not end this one.
 
     A process that a shell's job control started in a terminal leads its group, and can't; it
@@ -74,7 +74,8 @@ def _end_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
-        if number is not None:
+        # One that is ignored, as under nohup, is to stay so.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             # Works on every platform, which `loop.add_signal_handler` does not.
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
 
@@ -84,16 +85,16 @@ async def _wait(
 ) -> None:
     """Wait until told to stop, or until nobody was there for `idle_s`."""
     busy_s = time.monotonic()
+    was_connected = True
     look_s = min(idle_s / _LOOKS_PER_IDLE_TIME, _LONGEST_LOOK_S) if idle_s else None
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(look_s):
                 await stop.wait()
         now_s = time.monotonic()
-        places = bench.places.values()
-        if control.has_clients or any(place.has_clients for place in places):
+        is_connected = control.has_clients or bench.has_clients
+        if is_connected or was_connected:  # whoever has gone may have gone just now
             busy_s = now_s
-        # A serial line can't tell whether anybody is there, only whether anybody spoke.
-        busy_s = max(busy_s, *(place.instrument.used_s for place in places))
-        if idle_s and now_s - busy_s >= idle_s:
+        was_connected = is_connected
+        if idle_s and now_s - max(busy_s, bench.used_s) >= idle_s:
             return

@@ -29,6 +29,16 @@ class ServedBench:
         self._wires = wires
         self._listeners: dict[str, list[Listener]] = {wire: [] for wire in wires}
 
+    @property
+    def has_clients(self) -> bool:
+        """Whether somebody is connected; a serial line can't tell."""
+        return any(place.has_clients for place in self.places.values())
+
+    @property
+    def used_s(self) -> float:
+        """When the last message came, on any wire, in monotonic seconds."""
+        return max((place.instrument.used_s for place in self.places.values()), default=0.0)
+
     async def start(self) -> None:
         """Open every listener.
 

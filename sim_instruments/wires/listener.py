@@ -61,7 +61,7 @@ class TcpListener:
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
 
-    async def listen(self, make: Callable[[], asyncio.Protocol], port: int) -> int:
+    async def listen(self, make: Callable[[], asyncio.BaseProtocol], port: int) -> int:
         """Serve each connection with a stream of its own; return the port.
 
         Raises:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, get_args
 
-from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Rule
+from sim_instruments.faults import Effect, FaultPlan, Happening, Kind, Lasting, Rule
 from sim_instruments.port import Port, Terminators
 from sim_instruments.shared import SharedInstrument
+from sim_instruments.wires.instrument_lock import InstrumentLock
 
 _NETWORK = ["socket", "hislip", "vxi11", "prologix"]
 _WIRES_NEEDED: dict[Kind, list[str]] = {
@@ -77,6 +78,8 @@ class Place:
         self.address = address
         self.instrument = instrument
         self.faults = faults
+        self.lock = InstrumentLock()
+        """Held by clients of those wires that have locks."""
         self.frozen = False
         """Whether nothing is read from its clients, and nothing sent to them."""
         self.stalled = False
@@ -88,12 +91,13 @@ class Place:
         self._terminators = terminators
         self._connections: list[Connection] = []
         self._ports: list[Port] = []
-        self._ends: dict[Happening, asyncio.TimerHandle] = {}
+        self._counted: list[Port] = []
+        self._ends: dict[Lasting, asyncio.TimerHandle] = {}
 
     @property
     def clients(self) -> int:
         """How many clients it serves, of those that it takes a number of."""
-        return len(self._ports)
+        return len(self._counted)
 
     @property
     def has_clients(self) -> bool:
@@ -129,7 +133,7 @@ class Place:
             Refused: it has as many clients as it takes.
         """
         limit = self.instrument.device.client_limit
-        if limited and limit is not None and len(self._ports) >= limit:
+        if limited and limit is not None and self.clients >= limit:
             raise Refused(f"{self.name} takes {limit} client{'s' * (limit != 1)} at a time")
         port = Port(
             self.instrument,
@@ -139,10 +143,12 @@ class Place:
             client=client,
             faults=self.faults,
             befall=lambda effect: self._befall(effect, connection),
-            closed=self._ports.remove if limited else None,
+            is_held=lambda: self.frozen,
+            closed=self._leave,
         )
+        self._ports.append(port)
         if limited:
-            self._ports.append(port)
+            self._counted.append(port)
         return port
 
     def attach(self, connection: Connection) -> None:
@@ -176,7 +182,7 @@ class Place:
             ValueError: it cannot befall anybody on the wires that this instrument is on.
         """
         self._check_wires(happening)
-        if happening in ("drop", "reset"):
+        if happening == "drop" or happening == "reset":  # noqa: PLR1714 - mypy narrows by this form
             return sum(_end(connection, happening) for connection in list(self._connections))
         self._set(happening, True)
         if seconds is not None:
@@ -184,17 +190,20 @@ class Place:
             self._ends[happening] = loop.call_later(seconds, self._set, happening, False)
         return 0
 
-    def lift(self, happening: Happening | None = None) -> None:
+    def lift(self, happening: Lasting | None = None) -> None:
         """End a stall or a freeze, or put every cable back; all of these when not told which."""
-        lasting: tuple[Happening, ...] = ("frozen", "stall", "unplug")
-        for each in lasting:
-            if happening in (None, each):
-                self._set(each, False)
+        for each in get_args(Lasting) if happening is None else [happening]:
+            self._set(each, False)
 
     def end(self) -> None:
         """End every connection, as the server ends."""
         for connection in list(self._connections):
             connection.close()
+
+    def _leave(self, port: Port) -> None:
+        self._ports.remove(port)
+        if port in self._counted:
+            self._counted.remove(port)
 
     def _befall(self, effect: Effect, connection: Connection | None) -> None:
         for happening, seconds in effect.happenings:
@@ -208,7 +217,7 @@ class Place:
         if needed is not None and self.wires.isdisjoint(needed):
             raise ValueError(f"{kind} needs {self.name} on one of the wires: {', '.join(needed)}")
 
-    def _set(self, happening: Happening, on: bool) -> None:
+    def _set(self, happening: Lasting, on: bool) -> None:
         end = self._ends.pop(happening, None)
         if end is not None:
             end.cancel()
@@ -220,6 +229,8 @@ class Place:
             self.frozen = on
         else:
             self.stalled = on
+        for port in [] if on else list(self._ports):
+            port.run()
         for connection in list(self._connections):
             connection.reconsider()
 

@@ -7,7 +7,7 @@ import errno
 import os
 from typing import Any
 
-_CHUNK_BYTES = 64 * 1024
+_WRITE_LIMIT_BYTES = 64 * 1024
 _BLOCKED = (errno.EAGAIN, errno.EINTR)
 
 
@@ -24,7 +24,7 @@ class PtyTransport(asyncio.Transport):
         OSError: the system has no pseudo-terminal left.
     """
 
-    def __init__(self, protocol: asyncio.Protocol) -> None:
+    def __init__(self, protocol: asyncio.BufferedProtocol) -> None:
         import tty  # noqa: PLC0415 - there is none on Windows
 
         super().__init__()
@@ -36,7 +36,7 @@ class PtyTransport(asyncio.Transport):
         self.path = os.ttyname(self._slave)
         """The device file that a client opens."""
         self._unwritten = bytearray()
-        self._limit_bytes = _CHUNK_BYTES
+        self._limit_bytes = _WRITE_LIMIT_BYTES
         self._is_writing_paused = False
         self._is_reading = False
         self._is_closed = False
@@ -51,7 +51,7 @@ class PtyTransport(asyncio.Transport):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Set how many bytes may wait before the protocol is told to pause."""
         del low
-        self._limit_bytes = _CHUNK_BYTES if high is None else high
+        self._limit_bytes = _WRITE_LIMIT_BYTES if high is None else high
 
     def is_closing(self) -> bool:
         """Whether it is closed."""
@@ -102,12 +102,12 @@ class PtyTransport(asyncio.Transport):
 
     def _read(self) -> None:
         try:
-            chunk = os.read(self._master, _CHUNK_BYTES)
+            count = os.readv(self._master, [self._protocol.get_buffer(-1)])
         except OSError as error:
             if error.errno not in _BLOCKED:
                 self.abort()
             return
-        self._protocol.data_received(chunk)
+        self._protocol.buffer_updated(count)
 
     def _flush(self) -> None:
         try:

@@ -41,15 +41,21 @@ class Conversation(Stream):
 
     def received(self, chunk: bytes) -> None:
         """Execute what has come, and send the replies that are due."""
-        if self._port is None:
-            return
-        self._port.write(chunk)
-        while self._sending is None and self._port.unread:
-            reply = self._port.take()
-            if reply is None or not self.send_now(reply.payload, reply.effect):
-                self._sending = asyncio.get_running_loop().create_task(self._send_rest(reply))
-        if self._port.unread > UNREAD_LIMIT:
-            self.hold_reading(True)
+        if self._port is not None:
+            self._port.write(chunk)
+            self._answer(self._port)
+
+    def reconsider(self) -> None:
+        """Send what could not be sent before."""
+        super().reconsider()
+        if self._port is not None:
+            self._answer(self._port)
+
+    def drop(self) -> bool:
+        """Send the replies to earlier messages, then end the connection."""
+        if self._port is not None:
+            self._answer(self._port)
+        return super().drop()
 
     def finished(self) -> None:
         """Close the connection once the client has what it asked for."""
@@ -65,6 +71,14 @@ class Conversation(Stream):
         return self._place.open_port(
             self._wire, self.client, self, interface=self._interface, keeps_unread=True
         )
+
+    def _answer(self, port: Port) -> None:
+        while self._sending is None and port.unread:
+            reply = port.take()
+            if reply is None or not self.send_now(reply.payload, reply.effect):
+                self._sending = asyncio.get_running_loop().create_task(self._send_rest(reply))
+        if port.unread > UNREAD_LIMIT and not self._is_full:
+            self.hold_reading(True)
 
     async def _send_rest(self, reply: Reply | None) -> None:
         with contextlib.suppress(ConnectionError):

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import sys
 from collections.abc import Sequence
 
 from sim_instruments.faults import UNHARMED, Effect
 from sim_instruments.wires.place import Place
 
 WRITE_LIMIT_BYTES = 64 * 1024
-_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
+CHUNK_BYTES = 4096
+"""What is taken from a client at a time, so that whoever sends a lot leaves others their turn."""
+
+# `struct linger`: on, 0 seconds.
+_RESET_AT_CLOSE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 
 
-class Stream(asyncio.Protocol):
+class Stream(asyncio.BufferedProtocol):
     """A connection on which nothing is sent and nothing read but as the faults allow.
 
     A wire's own class says in `received` what is done with what comes. A client that never reads
@@ -28,6 +33,7 @@ class Stream(asyncio.Protocol):
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
         self._transport: asyncio.Transport | None = None
+        self._chunk = memoryview(bytearray(CHUNK_BYTES))
         self._sendable = asyncio.Event()
         self._is_writing_paused = False
         self._is_full = False
@@ -42,8 +48,13 @@ class Stream(asyncio.Protocol):
 
     @property
     def is_client(self) -> bool:
-        """Whether there is certainly somebody at the other end; a frozen stream cannot tell."""
-        return not self._is_frozen and not self.ended.is_set()
+        """Whether there is certainly somebody at the other end: who isn't read may have gone."""
+        return self._transport is not None and self._transport.is_reading()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection is ended, or about to be."""
+        return self._transport is None or self._transport.is_closing()
 
     def opened(self) -> None:
         """Called once the connection is there."""
@@ -60,9 +71,9 @@ class Stream(asyncio.Protocol):
 
     def send_now(self, frame: bytes, effect: Effect = UNHARMED) -> bool:
         """Send at once if nothing stands against it; return whether it was."""
-        if effect is not UNHARMED or not self._sendable.is_set() or self._transport is None:
+        if effect is not UNHARMED or not self._sendable.is_set() or self.is_closing:
             return False
-        self._transport.write(frame)
+        self._write(frame)
         return True
 
     async def send(self, frame: bytes, effect: Effect = UNHARMED) -> None:
@@ -81,9 +92,7 @@ class Stream(asyncio.Protocol):
             if number:
                 await asyncio.sleep(effect.piece_gap_s)
             await self._sendable.wait()
-            if self._transport is None:
-                raise ConnectionResetError("the client has gone")
-            self._transport.write(piece)
+            self._write(piece)
 
     def hold_reading(self, full: bool) -> None:
         """Leave the client's bytes unread while there is no room for them."""
@@ -94,7 +103,7 @@ class Stream(asyncio.Protocol):
         """Look anew at what stands against reading and sending."""
         if self._transport is None:
             return
-        if self._is_frozen or self._is_full or self._is_writing_paused:
+        if self._is_frozen or self._is_full or self._is_writing_paused or self.ended.is_set():
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
@@ -132,13 +141,19 @@ class Stream(asyncio.Protocol):
         self.reconsider()
         self.opened()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
         """Called by asyncio."""
-        self.received(data)
+        del sizehint
+        return self._chunk
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Called by asyncio."""
+        self.received(bytes(self._chunk[:nbytes]))
 
     def eof_received(self) -> bool:
         """Called by asyncio; what is owed to the client is still sent."""
         self.ended.set()
+        self.reconsider()
         self.finished()
         return True
 
@@ -161,6 +176,11 @@ class Stream(asyncio.Protocol):
         """Called by asyncio when it reads again."""
         self._is_writing_paused = False
         self.reconsider()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionResetError("the connection has ended")
+        self._transport.write(data)
 
     @property
     def _is_frozen(self) -> bool:

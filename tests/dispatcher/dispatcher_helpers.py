@@ -12,6 +12,9 @@ T = TypeVar("T")
 LOADED_S = 0.25
 """Seconds that a busy machine may add to a wait; what is told apart differs by more."""
 
+BLOCKED_S = 0.25
+"""Seconds for which a first command keeps the link from what is submitted behind it."""
+
 SHORT_DRAIN_S = 0.25
 """Seconds that a drain takes where nothing comes, for tests that only have to sit it out."""
 

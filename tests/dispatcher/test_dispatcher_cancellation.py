@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from dispatcher_helpers import Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import BLOCKED_S, Owner, outcomes, record_of, turns, until
 
 from pytest_safetyq import Priority, SafetyAwareDispatcher
 from pytest_safetyq.links import ScriptedLink
@@ -12,7 +12,7 @@ SAFETY, CONTROL, QUERY, POLL = Priority
 
 
 async def blocked(own: Owner, link: ScriptedLink) -> SafetyAwareDispatcher:
-    link.on(b"BLOCK?", b"blocked", after_s=0.05)
+    link.on(b"BLOCK?", b"blocked", after_s=BLOCKED_S)
     dispatcher = own(link)
     await dispatcher.start()
     await dispatcher.submit("block", b"BLOCK?", QUERY)

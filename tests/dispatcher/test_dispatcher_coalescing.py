@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 import pytest
-from dispatcher_helpers import SHORT_DRAIN_S, Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import BLOCKED_S, SHORT_DRAIN_S, Owner, outcomes, record_of, turns, until
 
 from pytest_safetyq import Priority, SafetyAwareDispatcher, SafetyError
 from pytest_safetyq.links import ScriptedLink
@@ -19,7 +19,7 @@ async def estop(
 
 
 async def test_a_repeat_of_one_that_waits_is_not_sent(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.03)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link) as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", QUERY)
         await until(lambda: link.sent)
@@ -171,7 +171,7 @@ async def test_a_storm_is_logged_once_with_its_count(
     own: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "pytest_safetyq.dispatcher")
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.03)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link, name="smu") as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", QUERY)
         await until(lambda: link.sent)

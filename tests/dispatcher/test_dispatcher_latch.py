@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from dispatcher_helpers import Owner, outcomes, record_of, until
+from dispatcher_helpers import BLOCKED_S, Owner, outcomes, record_of, until
 
 from pytest_safetyq import EStopLatched, Priority
 from pytest_safetyq.links import ScriptedLink
@@ -12,7 +12,7 @@ SAFETY, CONTROL, QUERY, POLL = Priority
 
 
 async def test_a_trip_flushes_everything_but_safety_and_says_how_many(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.03)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link) as dispatcher:
         in_flight = await dispatcher.submit("block", b"BLOCK?", QUERY)
         await until(lambda: link.sent)
@@ -120,7 +120,7 @@ async def test_one_can_trip_before_the_start(own: Owner) -> None:
 async def test_flushed_commands_whose_owners_are_gone_raise_no_alarm(
     own: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.03)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link) as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", QUERY)
         await until(lambda: link.sent)

@@ -5,7 +5,7 @@ import contextlib
 import time
 
 import pytest
-from dispatcher_helpers import Owner, outcomes, turns, until
+from dispatcher_helpers import BLOCKED_S, Owner, outcomes, turns, until
 
 from pytest_safetyq import LinkLost, Priority, SafetyAwareDispatcher, SafetyError
 from pytest_safetyq.links import ScriptedLink
@@ -60,7 +60,7 @@ async def test_what_was_submitted_before_the_start_is_served_the_most_urgent_fir
 async def test_stop_finishes_the_transaction_in_flight_and_cancels_what_waits(
     own: Owner,
 ) -> None:
-    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=0.05)
+    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=BLOCKED_S)
     dispatcher = own(link)
     await dispatcher.start()
     in_flight = await dispatcher.submit("slow", b"SLOW?", QUERY)
@@ -75,7 +75,7 @@ async def test_stop_finishes_the_transaction_in_flight_and_cancels_what_waits(
 
 
 async def test_safety_that_waits_at_the_stop_is_still_sent(own: Owner) -> None:
-    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=0.05)
+    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=BLOCKED_S)
     dispatcher = own(link)
     await dispatcher.start()
     await dispatcher.submit("slow", b"SLOW?", QUERY)
@@ -89,7 +89,7 @@ async def test_safety_that_waits_at_the_stop_is_still_sent(own: Owner) -> None:
 
 
 async def test_safety_submitted_while_stopping_is_still_sent(own: Owner) -> None:
-    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=0.05)
+    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=BLOCKED_S)
     dispatcher = own(link)
     await dispatcher.start()
     await dispatcher.submit("slow", b"SLOW?", QUERY)
@@ -103,7 +103,7 @@ async def test_safety_submitted_while_stopping_is_still_sent(own: Owner) -> None
 
 
 async def test_nothing_but_safety_is_sent_once_stopping(own: Owner) -> None:
-    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=0.05)
+    link = ScriptedLink({b"SLOW?": b"done"}, latency_s=BLOCKED_S)
     dispatcher = own(link)
     await dispatcher.start()
     await dispatcher.submit("slow", b"SLOW?", QUERY)

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from dispatcher_helpers import LOADED_S, Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import BLOCKED_S, LOADED_S, Owner, outcomes, record_of, turns, until
 
 from pytest_safetyq import BacklogFull, Priority, SafetyAwareDispatcher
 from pytest_safetyq.links import ScriptedLink
@@ -14,7 +14,7 @@ SAFETY, CONTROL, QUERY, POLL = Priority
 
 async def blocked(own: Owner, link: ScriptedLink, **settings: object) -> SafetyAwareDispatcher:
     """Return a started dispatcher with one slow transaction in flight."""
-    link.on(b"BLOCK?", b"", after_s=0.1)
+    link.on(b"BLOCK?", b"", after_s=BLOCKED_S)
     dispatcher = own(link, **settings)
     await dispatcher.start()
     await dispatcher.submit("block", b"BLOCK?", QUERY)
@@ -168,7 +168,7 @@ async def test_safety_wakes_an_idle_worker_at_once(own: Owner) -> None:
 
 
 async def test_a_full_backlog_does_not_keep_safety_from_an_idle_worker(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.03)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link, max_depth=1) as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", POLL)
         await until(lambda: link.sent)

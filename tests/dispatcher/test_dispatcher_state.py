@@ -7,7 +7,16 @@ import math
 import time
 
 import pytest
-from dispatcher_helpers import LOADED_S, SHORT_DRAIN_S, Owner, outcomes, record_of, turns, until
+from dispatcher_helpers import (
+    BLOCKED_S,
+    LOADED_S,
+    SHORT_DRAIN_S,
+    Owner,
+    outcomes,
+    record_of,
+    turns,
+    until,
+)
 
 from pytest_safetyq import (
     BacklogFull,
@@ -46,7 +55,7 @@ async def test_running_priority_shows_the_transactions_of_a_job(own: Owner) -> N
 
 
 async def test_pending_counts_what_waits_and_not_what_is_in_flight(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.05)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link) as dispatcher:
         assert (dispatcher.pending, dispatcher.pending_by_priority) == (0, NOBODY)
         await dispatcher.submit("block", b"BLOCK?", QUERY)
@@ -166,7 +175,7 @@ async def test_the_bound_of_an_idle_dispatcher_is_zero(own: Owner) -> None:
 
 
 async def test_the_bound_is_the_rest_in_flight_and_the_safety_ahead(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.1)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link, tau_age=0.0) as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", POLL, timeout=2.0)
         await until(lambda: link.sent)
@@ -184,7 +193,7 @@ async def test_the_bound_is_the_rest_in_flight_and_the_safety_ahead(own: Owner) 
 
 
 async def test_the_bound_shrinks_while_the_transaction_in_flight_lasts(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.1)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     async with own(link) as dispatcher:
         await dispatcher.submit("block", b"BLOCK?", POLL, timeout=1.0)
         await until(lambda: link.sent)

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from dispatcher_helpers import Owner, never, on_the_wire, outcomes, turns, until
+from dispatcher_helpers import BLOCKED_S, Owner, never, on_the_wire, outcomes, turns, until
 
 from pytest_safetyq import Priority, SafetyError
 from pytest_safetyq.links import ScriptedLink
@@ -70,7 +70,7 @@ async def test_a_job_cancelled_during_a_transaction_leaves_its_reply_to_nobody(
 
 
 async def test_a_job_that_is_cancelled_while_it_waits_leaves_the_queue(own: Owner) -> None:
-    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=0.05)
+    link = ScriptedLink({b"BLOCK?": b"1"}, latency_s=BLOCKED_S)
     started = False
 
     async def job(txn: TXN) -> None:

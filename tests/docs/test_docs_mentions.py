@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -23,11 +24,19 @@ from pytest_safetyq.links.visa import VisaLink
 from pytest_safetyq.plugin import fixtures, markers
 from pytest_safetyq.plugin.evidence.dispatches import TABLE_ROWS
 from pytest_safetyq.plugin.evidence.model import RunEvidence
+from sim_instruments import WitnessEntry
+from sim_instruments.faults import Kind, Rule
+from sim_instruments.faults.plan import DEFAULT_S, GARBAGE_BYTES
+from sim_instruments.framing import MAX_MESSAGE_BYTES
+from sim_instruments.server.control_socket import WATCHER_LIMIT_BYTES
+from sim_instruments.server.options import IDLE_S
+from sim_instruments.server.requests import Request
+from sim_instruments.wires.registry import WIRES
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 PLUGIN = (REFERENCE / "plugin.md").read_text(encoding="utf-8")
-COMMANDS = ("list", "check", "estop", "models")
+COMMANDS = ("list", "check", "estop", "models", "serve")
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +105,33 @@ def test_the_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> 
     text = (REFERENCE / "command.md").read_text(encoding="utf-8")
     listed = re.findall(r"^    (\w+)  ", _help(capsys), re.MULTILINE)
     assert tuple(listed) == COMMANDS
-    for command in COMMANDS:
+    for command in COMMANDS[:-1]:  # the last one hands everything on
         row = next(line for line in text.splitlines() if f"| `safetyq {command}` |" in line)
         options = set(re.findall(r"--\w+", _help(capsys, command))) - {"--help"}
         assert set(re.findall(r"`(--\w+)`", row)) == options
         assert all(f"| `{option} " in text for option in options)
+
+
+def test_the_server_is_in_the_reference() -> None:
+    text = (REFERENCE / "simulation.md").read_text(encoding="utf-8")
+    assert "| `safetyq serve` |" in (REFERENCE / "command.md").read_text(encoding="utf-8")
+    command = [sys.executable, "-m", "sim_instruments", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    options = set(re.findall(r"--[a-z-]+", said)) - {"--help"}
+    assert set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)) == options
+    for kind in get_args(Kind):
+        assert f"| `{kind}` |" in text
+    for field in msgspec.structs.fields(Rule):
+        assert f"| `{field.name}` |" in text
+    for request in get_args(Request):
+        assert f"| `{request.__struct_config__.tag}` |" in text
+    assert (IDLE_S, MAX_MESSAGE_BYTES, WATCHER_LIMIT_BYTES) == (300, 4096, 16 * 2**20)
+    assert DEFAULT_S == {"delay": 0.1, "trickle": 0.01, "fragment": 0.001}
+    assert (GARBAGE_BYTES, Rule("fragment").size) == (8, 4)
+    for wire in WIRES:
+        assert f"| `{wire}` |" in text
+    for name in WitnessEntry.__dataclass_fields__:
+        assert f"`{name}`" in text
 
 
 def _help(capsys: pytest.CaptureFixture[str], *command: str) -> str:

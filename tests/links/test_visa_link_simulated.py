@@ -106,7 +106,7 @@ async def test_a_mute_instrument_can_not_be_opened(bench: Bench) -> None:
 
 async def test_an_address_that_the_simulation_does_not_have_is_refused(bench: Bench) -> None:
     with pytest.raises(LinkLost, match="the simulation has no address GPIB0::29::INSTR"):
-        await link_to(bench(), "GPIB0::29::INSTR").open(1.0)
+        await link_to(bench(), "GPIB0::29::INSTR").open(5.0)
 
 
 @pytest.mark.parametrize("resource", ["GPIB0::5", "GPIB::5::INSTR"])
@@ -152,7 +152,7 @@ async def test_closing_one_link_leaves_the_others_of_its_library_alone(bench: Be
 
 async def closed_behind_its_back(library: str) -> tuple[VisaLink, SafetyAwareDispatcher]:
     """Return a link whose resource manager somebody else has closed, and its dispatcher."""
-    link = await link_to(library, resync_budget_s=1.0).open(2.0)
+    link = await link_to(library, resync_budget_s=4.0).open(2.0)
     dispatcher = SafetyAwareDispatcher.on(link)
     await dispatcher.start()
     pyvisa.ResourceManager(library).close()

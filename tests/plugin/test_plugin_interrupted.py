@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from projects import Suite, lying_bench
+from projects import Suite
 
 ENDINGS = {
     "Ctrl-C": "raise KeyboardInterrupt",
@@ -53,9 +53,11 @@ def test_the_evidence_of_the_cut_test_is_kept(suite: Suite, cut_short: str, plac
     assert "No safe state was asked for" not in page
 
 
-def test_unconfirmed_is_said_without_a_traceback(suite: Suite, cut_short: str) -> None:
+def test_unconfirmed_is_said_without_a_traceback(
+    suite: Suite, lying: list[str], cut_short: str
+) -> None:
     suite.write(source(cut_short))
-    ended = suite.run(*lying_bench(suite), *OPTIONS)
+    ended = suite.run(*lying, *OPTIONS)
     assert ended.returncode == 2, ended.stdout + ended.stderr
     assert "Traceback" not in ended.stdout + ended.stderr
     assert "smu: off UNCONFIRMED after 3 attempts" in ended.stdout
@@ -78,8 +80,10 @@ def test_a_worker_that_is_cut_short_brings_its_evidence_home(suite: Suite) -> No
     assert (suite.directory / "report.json").exists()
 
 
-def test_without_a_terminal_reporter_unconfirmed_is_said_all_the_same(suite: Suite) -> None:
+def test_without_a_terminal_reporter_unconfirmed_is_said_all_the_same(
+    suite: Suite, lying: list[str]
+) -> None:
     suite.write("def test_it(instrument):\n    instrument.write(':OUTP ON')\n")
-    ended = suite.run(*lying_bench(suite), "-p", "no:terminal")
+    ended = suite.run(*lying, "-p", "no:terminal")
     assert ended.returncode == 1
     assert "smu: off UNCONFIRMED after 3 attempts" in ended.stderr

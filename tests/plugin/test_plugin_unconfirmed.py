@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from projects import Suite, Witness, left_behind, lying_bench
+from projects import Suite, Witness, left_behind
 
 SOURCE = """
 def test_first(instrument):
@@ -17,11 +16,6 @@ def test_second(instrument):
 def test_without_an_instrument():
     pass
 """
-
-
-@pytest.fixture
-def lying(suite: Suite) -> list[str]:
-    return lying_bench(suite)
 
 
 def test_a_pass_with_an_output_that_stays_on_is_an_error(

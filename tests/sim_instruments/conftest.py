@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,39 @@ def smu(connect: Callable[..., MessageBasedResource]) -> MessageBasedResource:
 @pytest.fixture
 def supply(connect: Callable[..., MessageBasedResource]) -> MessageBasedResource:
     return connect(SUPPLY)
+
+
+@pytest.fixture
+def visa() -> Iterator[Callable[..., MessageBasedResource]]:
+    """Open resources with PyVISA-py, and close them after the test."""
+    manager = pyvisa.ResourceManager("@py")
+    opened = []
+
+    def open_resource(name: str, timeout_ms: int = 5000) -> MessageBasedResource:
+        session = manager.open_resource(
+            name, read_termination="\n", write_termination="\n", timeout=timeout_ms
+        )
+        assert isinstance(session, MessageBasedResource)
+        opened.append(session)
+        return session
+
+    yield open_resource
+    for session in opened:
+        session.close()
+
+
+@pytest.fixture
+def connect_raw() -> Iterator[Callable[[str], socket.socket]]:
+    """Connect to a raw socket's resource without PyVISA."""
+    opened = []
+
+    def connect_to(resource: str) -> socket.socket:
+        _, host, port, _ = resource.split("::")
+        connection = socket.create_connection((host, int(port)), 10)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.append(connection)
+        return connection
+
+    yield connect_to
+    for connection in opened:
+        connection.close()

@@ -67,7 +67,13 @@ def test_the_supply_acts_on_the_selected_channel(supply: MessageBasedResource) -
     assert supply.query("INST?;:VOLT?;:OUTP?") == "CH1;+3.000000E+00;0"
     supply.write("INSTrument:SELect ch2")
     assert supply.query("INST:NSEL?;:SOUR:VOLT?;:OUTP?") == "2;+5.000000E+00;1"
-    assert supply.query("MEAS:VOLT?;CURR?") == "+5.000000E+00;+0.000000E+00"
+    assert supply.query("MEAS:VOLT?;CURR?") == "+3.720000E+00;+1.000000E-01"
+
+
+def test_the_battery_on_the_supplys_second_channel_is_there_when_it_is_off(
+    supply: MessageBasedResource,
+) -> None:
+    assert supply.query("INST CH2;:OUTP?;:MEAS:VOLT?;CURR?") == "0;+3.700000E+00;+0.000000E+00"
 
 
 def test_the_supply_takes_channel_lists(supply: MessageBasedResource) -> None:

@@ -155,6 +155,10 @@ class Bench:
         """Let `records` begin anew."""
         self.connection.ask(m.BeginTest(id=self.connection.number(), test=test), type(None))
 
+    def take_estops(self) -> list[EStopReport]:
+        """Return the reports of all E-stops since the last call, whoever asked for them."""
+        return self.connection.ask(m.TakeEStops(id=self.connection.number()), list[EStopReport])
+
     @property
     def records(self) -> list[TransactionRecord]:
         """The records of the current test, of all instruments, in the order of submission."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from pytest_safetyq.bench.reports import EStopReport, bench_report, unreported
+from pytest_safetyq.bench.supervisor.estop_log import EStopLog
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.bench.supervisor.locks import ResourceLock
 from pytest_safetyq.bench.supervisor.opening import open_instrument, opening_bound_s
@@ -21,6 +22,7 @@ class Rack:
     Attributes:
         tripped: Why the bench is tripped, or None. An instrument that is opened while it is
             starts latched.
+        ending: Why the bench is on its way to be closed, or None: it stays latched then.
     """
 
     def __init__(self) -> None:
@@ -31,7 +33,9 @@ class Rack:
         self._opening = asyncio.Lock()
         self._openings_s = 0.0
         self._entering: set[asyncio.Task[EStopReport]] = set()
+        self.estops = EStopLog()
         self.tripped: str | None = None
+        self.ending: str | None = None
 
     def __getitem__(self, name: str) -> OwnedInstrument:
         try:
@@ -127,14 +131,24 @@ class Rack:
             else:
                 log.error("%s: the safe state failed", name, exc_info=outcome)
                 reports.append(unreported(name, reason))
-        return bench_report(reports, reason)
+        report = bench_report(reports, reason)
+        self.estops.add(report)
+        return report
+
+    async def estops_settled(self) -> None:
+        """Wait until every E-stop that was asked for has its report."""
+        if self._entering:
+            await asyncio.wait(set(self._entering))
 
     def rearm(self, reason: str) -> None:
         """Release every latch; nothing is switched on by it.
 
         Raises:
             SafeStateUnconfirmed: "off" of some instrument was not read back; all stay latched.
+            SafetyError: The bench is on its way to be closed: nobody would switch it off again.
         """
+        if self.ending is not None:
+            raise SafetyError(f"the bench is not rearmed any more: {self.ending}")
         latches = {name: i.dispatcher.latch for name, i in self._instruments.items()}
         unsafe = [name for name, latch in latches.items() if latch.state is LatchState.TRIPPED]
         if unsafe:

@@ -65,11 +65,12 @@ class Server:
     def told_to_end(self, signal_name: str) -> None:
         """Trip because of a signal, then finish; a second signal changes nothing."""
         if self._ending is None:
-            self._ending = asyncio.create_task(self._trip_and_finish(signal_name))
+            self.rack.ending = f"the supervisor was told to end ({signal_name})"
+            self._ending = asyncio.create_task(self._trip_and_finish(self.rack.ending))
 
-    async def _trip_and_finish(self, signal_name: str) -> None:
+    async def _trip_and_finish(self, reason: str) -> None:
         try:
-            await self.alarm(f"the supervisor was told to end ({signal_name})")
+            await self.alarm(reason)
         finally:
             self.finish()
 

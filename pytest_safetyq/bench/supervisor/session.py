@@ -18,7 +18,7 @@ from pytest_safetyq.bench.supervisor.stream import run_stream
 from pytest_safetyq.bench.wire import messages as m
 from pytest_safetyq.bench.wire.failures import kind_of, text_of
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.errors import LinkLost, Preempted
+from pytest_safetyq.errors import LinkLost, Preempted, SafetyError
 from pytest_safetyq.scheduling import Priority
 
 Send = Callable[[m.Message], None]
@@ -40,6 +40,8 @@ class Session:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._replies: dict[int, Reply] = {}
         self._jobs: dict[int, RemoteJob] = {}
+        self._leaving = False
+        self._estops_taken = 0
         self.said_goodbye = False
 
     def take(self, message: m.ToSupervisor) -> None:
@@ -53,6 +55,9 @@ class Session:
                 # Begun here and now: it is carried out even if the client is gone by then.
                 entering = self._rack.begin_safe_state(message.reason, message.submitted_s)
                 self._start(message.id, self._report(message.id, entering))
+            case m.Goodbye():
+                self._leaving = True
+                self._start(message.id, self._answer(message))
             case m.JobTransaction():
                 self._job_transaction(message)
             case m.EndJob():
@@ -159,6 +164,9 @@ class Session:
         return flushed
 
     async def _rearm(self, request: m.Rearm) -> None:
+        if self._leaving:
+            # Another thread of a test: what it switched on, nobody would switch off again.
+            raise SafetyError("the bench is not rearmed any more: the run has said goodbye")
         self._rack.rearm(request.reason)
 
     async def _report(self, request: int, entering: asyncio.Task[EStopReport]) -> None:
@@ -182,6 +190,11 @@ class Session:
             await self._rack.safety_settled()
             return self._rack.records
         return list(self._rack[request.instrument].history)
+
+    async def _take_estops(self, request: m.TakeEStops) -> object:
+        await self._rack.estops_settled()
+        reports, self._estops_taken = self._rack.estops.since(self._estops_taken)
+        return reports
 
     async def _begin_test(self, request: m.BeginTest) -> None:
         self._rack.begin_test()
@@ -229,6 +242,7 @@ _ANSWERS: dict[type[m.Request], Callable[[Session, Any], Awaitable[object]]] = {
     m.Rearm: Session._rearm,
     m.State: Session._state,
     m.Records: Session._records,
+    m.TakeEStops: Session._take_estops,
     m.BeginTest: Session._begin_test,
     m.StartStream: Session._stream,
     m.BeginJob: Session._job,
@@ -244,6 +258,7 @@ _BOUNDS: dict[type[m.Message], Callable[[Rack, Any], float]] = {
     m.EStop: lambda rack, _: rack.safe_state_bound_s,
     m.Goodbye: lambda rack, _: rack.safe_state_bound_s,
     m.Records: lambda rack, _: rack.safety_bound_s,
+    m.TakeEStops: lambda rack, _: rack.safe_state_bound_s,
     m.ListResources: lambda *_: SEARCH_TIMEOUT_S,
     m.StartStream: lambda *_: math.inf,
     m.BeginJob: lambda *_: math.inf,

@@ -183,6 +183,13 @@ class Records(Request, frozen=True, kw_only=True):
     instrument: str | None = None
 
 
+class TakeEStops(Request, frozen=True, kw_only=True):
+    """Answered with a list of `EStopReport`: those that this client has not taken yet.
+
+    All of them, whoever asked: a test, a watch, another terminal.
+    """
+
+
 class BeginTest(Request, frozen=True, kw_only=True):
     """The records of the current test begin here."""
 
@@ -323,6 +330,7 @@ ToSupervisor = (
     | State
     | Records
     | BeginTest
+    | TakeEStops
     | StartStream
     | StopStream
     | BeginJob

@@ -268,3 +268,13 @@ async def test_closing_closes_every_link_and_switches_nothing_off(openings: Open
     assert [link.payloads for link in openings.links.values()] == [[], []]
     with pytest.raises(LinkLost):
         _ = rack["a"]
+
+
+async def test_a_bench_that_is_being_closed_stays_latched(openings: Openings) -> None:
+    rack = await rack_of("smu")
+    rack.ending = "the supervisor was told to end (SIGTERM)"
+    assert (await rack.enter_safe_state("smoke", now())).confirmed
+    with pytest.raises(SafetyError, match=r"not rearmed any more: .*SIGTERM"):
+        rack.rearm("the next test")
+    assert rack["smu"].dispatcher.latched
+    await rack.close()

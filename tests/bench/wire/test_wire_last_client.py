@@ -9,6 +9,7 @@ from test_wire_signals import ENDS_IN_S, STUCK
 from wire_rig import Supervisor, submit
 
 from pytest_safetyq.bench.wire import messages as m
+from pytest_safetyq.bench.wire.framing import encode
 
 
 def _ends(supervisor: Supervisor) -> None:
@@ -44,3 +45,22 @@ def test_while_a_guest_stays(supervisor: Supervisor) -> None:
     client.close()
     _ends(supervisor)
     assert guest.hear() is None
+
+
+def test_the_bench_is_not_rearmed_behind_a_goodbye(supervisor: Supervisor) -> None:
+    """By another thread of the test: both may be read at once."""
+    client = supervisor.client()
+    goodbye = m.Goodbye(id=client.number(), submitted_s=0.0)
+    rearm = m.Rearm(id=client.number(), reason="go on")
+    client.socket.sendall(encode(goodbye) + encode(rearm))
+    answers: dict[int, m.Message] = {}
+    while goodbye.id not in answers:
+        message = client.hear()
+        assert message is not None
+        if isinstance(message, m.Done | m.Failed):
+            answers[message.id] = message
+    refused = answers[rearm.id]
+    assert isinstance(refused, m.Failed)
+    assert "said goodbye" in refused.message
+    client.close()
+    _ends(supervisor)

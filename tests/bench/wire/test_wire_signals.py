@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Callable
@@ -117,4 +118,15 @@ def test_while_a_job_has_the_link_and_others_wait(supervisor: Supervisor, number
     sent = len(supervisor.witness.messages())
     _ends(supervisor, number)
     assert supervisor.witness.messages()[sent:] == [":OUTP OFF", ":OUTP?"]
+    assert supervisor.witness.is_off_and_read_back
+
+
+def test_while_a_test_rearms_and_goes_on(supervisor: Supervisor, number: int) -> None:
+    """What comes behind the last readback would stay on: nobody is left to switch it off."""
+    client = supervisor.client()
+    supervisor.process.send_signal(number)
+    with contextlib.suppress(ConnectionError):
+        while client.answer(m.Rearm(id=client.number(), reason="the next test")) is not None:
+            client.answer(submit(client, b":OUTP ON"))
+    _ends(supervisor, number)
     assert supervisor.witness.is_off_and_read_back

@@ -1,51 +1,54 @@
+"""How a load is described, and what is wrong with some descriptions."""
+
 from __future__ import annotations
 
 import math
 
-from sim_instruments.model.circuit import (
-    Circuit,
-    OperatingPoint,
-    force_current,
-    force_voltage,
-    idle,
-    sink_current,
+import msgspec
+import pytest
+
+from sim_instruments.model.circuit import Circuit
+from sim_instruments.model.loads import Capacitor, Diode, Load, Resistor
+
+
+@pytest.mark.parametrize(
+    ("described", "load"),
+    [
+        ({}, Resistor(math.inf)),
+        ({"resistance_ohm": "10"}, Resistor(10)),
+        ({"emf_v": "12", "resistance_ohm": "0.1"}, Resistor(0.1, 12)),
+        ({"emf_v": "1.25"}, Resistor(math.inf, 1.25)),
+        ({"capacitance_f": "1e-3", "resistance_ohm": "1e4"}, Capacitor(1e-3, 1e4)),
+        ({"capacitance_f": "1e-3"}, Capacitor(1e-3, math.inf)),
+        ({"forward_v": "2.1", "forward_a": "0.02", "ideality": "2"}, Diode(2.1, 0.02, 2)),
+        ({"forward_v": "0.6"}, Diode(0.6, 0.01, 1)),
+    ],
 )
-
-RESISTOR = Circuit(resistance_ohm=100)
-NOTHING = Circuit()
-BATTERY = Circuit(resistance_ohm=2, emf_v=12)
+def test_the_keys_say_what_is_connected(described: dict[str, str], load: Load) -> None:
+    assert msgspec.convert(described, Circuit, strict=False).load() == load
 
 
-def test_a_voltage_source_follows_ohms_law() -> None:
-    assert force_voltage(RESISTOR, 2, 1) == OperatingPoint(2, 0.02)
+@pytest.mark.parametrize(
+    ("described", "problem"),
+    [
+        ({"resistance_ohm": "0"}, "resistance_ohm is 0, expected a number > 0"),
+        ({"resistance_ohm": "nan"}, "resistance_ohm is nan, expected"),
+        ({"capacitance_f": "-1"}, "capacitance_f is -1, expected"),
+        ({"capacitance_f": "inf"}, "capacitance_f is inf, expected a finite"),
+        ({"emf_v": "nan"}, "emf_v is nan, expected a finite number"),
+        ({"emf_v": "inf"}, "emf_v is inf, expected a finite number"),
+        ({"forward_v": "0"}, "forward_v is 0, expected"),
+        ({"emf_v": "1", "forward_v": "1"}, "emf_v and forward_v are given, expected at most one"),
+        ({"forward_v": "1", "resistance_ohm": "1"}, "resistance_ohm is given beside forward_v"),
+        ({"resistor": "1"}, "unknown field `resistor`"),
+    ],
+)
+def test_a_mistake_is_said_in_one_line(described: dict[str, str], problem: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=problem) as caught:
+        msgspec.convert(described, Circuit, strict=False)
+    assert "\n" not in str(caught.value)
 
 
-def test_a_voltage_source_stops_at_its_current_limit_in_either_direction() -> None:
-    assert force_voltage(RESISTOR, 2, 0.01) == OperatingPoint(1, 0.01, limited=True)
-    assert force_voltage(RESISTOR, -2, 0.01) == OperatingPoint(-1, -0.01, limited=True)
-
-
-def test_a_current_source_stops_at_its_voltage_limit() -> None:
-    assert force_current(RESISTOR, 0.02, 10) == OperatingPoint(2, 0.02)
-    assert force_current(RESISTOR, 0.02, 1) == OperatingPoint(1, 0.01, limited=True)
-
-
-def test_an_open_circuit_takes_no_current() -> None:
-    assert force_voltage(NOTHING, 5, 1) == OperatingPoint(5, 0)
-    assert force_current(NOTHING, 0, 10) == OperatingPoint(0, 0)
-    assert force_current(NOTHING, -0.1, 10) == OperatingPoint(-10, -0.0, limited=True)
-
-
-def test_a_source_at_0_volt_discharges_a_battery() -> None:
-    assert force_voltage(BATTERY, 0, math.inf) == OperatingPoint(0, -6)
-
-
-def test_idle_terminals_show_the_circuits_own_voltage() -> None:
-    assert idle(BATTERY) == OperatingPoint(12, 0)
-    assert idle(RESISTOR) == OperatingPoint(0, 0)
-
-
-def test_a_sink_takes_what_it_is_set_to_or_what_there_is() -> None:
-    assert sink_current(BATTERY, 1) == OperatingPoint(10, 1)
-    assert sink_current(BATTERY, 100) == OperatingPoint(0, 6, limited=True)
-    assert sink_current(NOTHING, 1) == OperatingPoint(0, 0, limited=True)
+def test_two_instruments_do_not_share_a_capacitor() -> None:
+    circuit = Circuit(capacitance_f=1)
+    assert circuit.load() is not circuit.load()

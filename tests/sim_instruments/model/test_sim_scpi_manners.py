@@ -13,7 +13,8 @@ from sim_instruments import BENCH_YAML
 from sim_instruments.framing import MAX_MESSAGE_BYTES
 from sim_instruments.model.description import describe
 from sim_instruments.model.instrument import Instrument
-from sim_instruments.port import Port
+from sim_instruments.port import Port, Terminators
+from sim_instruments.shared import SharedInstrument
 
 LOAD = "GPIB0::8::INSTR"
 DESCRIPTIONS = {
@@ -187,8 +188,8 @@ def test_commands_without_an_effect_are_accepted(smu: MessageBasedResource) -> N
 @example(name="supply", message=b"OUTP? (@)")
 def test_no_message_raises_and_the_next_one_is_answered(name: str, message: bytes) -> None:
     a_second_later = itertools.count(1.0).__next__
-    instrument = Instrument(DESCRIPTIONS[name])
-    port = Port(instrument, "GPIB0::1::INSTR", b"\n", b"\n", clock=a_second_later)
+    instrument = Instrument(DESCRIPTIONS[name], clock=a_second_later)
+    port = Port(SharedInstrument(instrument, name, clock=a_second_later), Terminators())
     port.write(message + b"\n*OPC?\n")
     replies = list(iter(port.take, None))
-    assert replies[-1] == b"1\n"
+    assert replies[-1].payload == b"1\n"
