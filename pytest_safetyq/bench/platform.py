@@ -15,6 +15,9 @@ from pytest_safetyq.errors import SafetyError
 
 WINDOWS = os.name == "nt"
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX") and not WINDOWS
+HAS_NATIVE_SERIAL = not WINDOWS
+"""An event loop of Windows can't wait for a serial port; pyserial-asyncio polls there."""
+
 MAX_UNIX_PATH_BYTES = 100
 """``sun_path`` takes 104 bytes on macOS and 108 on Linux, the final NUL included."""
 

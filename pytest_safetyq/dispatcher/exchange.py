@@ -57,8 +57,11 @@ class Exchange:
 
     def look(self) -> Condition:
         """Return the condition of the link, after a look at the link itself."""
-        if self._deadline_link is not None and self._deadline_link.lost:
-            self.condition = Condition.LOST
+        if self._deadline_link is not None:
+            if self._deadline_link.lost:
+                self.condition = Condition.LOST
+            elif self._deadline_link.has_unread:
+                self.distrust(lost=False)
         return self.condition
 
     def must_restore(self, *, expects_reply: bool) -> bool:

@@ -73,3 +73,23 @@ class DeadlineLink(Link, Protocol):
     @property
     def lost(self) -> bool:
         """Whether nothing can be sent before the link is resynchronised."""
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether something has come that nobody has read, as far as the link can know."""
+
+
+@runtime_checkable
+class InstrumentLink(DeadlineLink, Protocol):
+    """A link that a bench can open by itself, and that knows whom it talks to."""
+
+    @property
+    def identity(self) -> bytes | None:
+        """The answer to the identity query; None before `open`, or where there is no query."""
+
+    async def open(self, timeout_s: float) -> object:
+        """Open the path and ask for the identity, within ``timeout_s`` seconds.
+
+        Raises:
+            LinkLost: It can't be opened, or nobody answers.
+        """

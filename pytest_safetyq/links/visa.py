@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Self, TypeVar
 
 from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.links.daemon import DaemonThread
+from pytest_safetyq.links.identity import IdentityCheck
 from pytest_safetyq.links.protocol import RawBytes
 from pytest_safetyq.links.visa_session import VisaAddress, VisaSession
 
@@ -16,12 +16,6 @@ T = TypeVar("T")
 
 RETURN_GRACE_S = 0.015
 """Seconds that a backend gets to return from a call whose time is up."""
-
-QUIET_S = 0.25
-"""Seconds of silence after an identity that make it the last one."""
-
-REMEMBERED_MESSAGES = 64
-"""How many messages without a reply are remembered, to know whether identities are owed."""
 
 CLOSE_S = 0.2
 """Seconds that closing a session gets before the next one is opened all the same."""
@@ -43,7 +37,6 @@ class VisaLink:
         resync_budget_s: Seconds that `resynchronise` may take.
 
     Attributes:
-        identity: The answer to ``identity_query``, as bytes; None before `open`.
         deadline_s: Monotonic time until which the call in progress may take; set by the
             dispatcher.
     """
@@ -59,17 +52,20 @@ class VisaLink:
     ) -> None:
         self._address = address
         self._write_terminator = write_terminator
-        self._identity_query = identity_query
+        self._check = IdentityCheck(identity_query)
         self._device_clear = device_clear
         self._thread: DaemonThread | None = None
         self._session: VisaSession | None = None
         self._raw = False
         self._overstayed = False
-        self._unanswered: deque[bytes] = deque(maxlen=REMEMBERED_MESSAGES)
         self._left_behind: list[DaemonThread] = []
         self.resync_budget_s = resync_budget_s
         self.deadline_s = 0.0
-        self.identity: bytes | None = None
+
+    @property
+    def identity(self) -> bytes | None:
+        """The answer to the identity query; None before `open`."""
+        return self._check.identity
 
     @property
     def lost(self) -> bool:
@@ -77,6 +73,11 @@ class VisaLink:
         if self._session is None or self._thread is None:
             return True
         return self._overstayed and self._thread.is_busy()
+
+    @property
+    def has_unread(self) -> bool:
+        """False: a blocking session can only find out by waiting for it."""
+        return False
 
     async def open(self, timeout_s: float) -> Self:
         """Open the session and ask for the identity, within ``timeout_s`` seconds.
@@ -89,10 +90,10 @@ class VisaLink:
         try:
             async with asyncio.timeout(timeout_s + RETURN_GRACE_S):
                 await self._open_session()
-                if self._identity_query is not None:
-                    what = f"no answer to {self._identity_query.decode('latin-1')}"
-                    await self.write(self._identity_query)
-                    self.identity = await self.read()
+                if (query := self._check.query) is not None:
+                    what = f"no answer to {query.decode('latin-1')}"
+                    await self.write(query)
+                    self._check.identity = await self.read()
         except TimeoutError as error:
             await self.close()
             raise LinkLost(f"{self._address.resource}: {what} in {timeout_s:g} s") from error
@@ -112,13 +113,13 @@ class VisaLink:
         message = bytes(payload)
         if not self._raw and not message.endswith(self._write_terminator):
             message += self._write_terminator
-        self._unanswered.append(bytes(payload))
+        self._check.sent(payload)
         await self._call(lambda session: session.write(message, self.deadline_s))
 
     async def read(self) -> bytes:
         """Return the reply, without its terminator unless it answers `RawBytes`."""
         reply = await self._read()
-        self._unanswered.clear()
+        self._check.answered()
         return reply if self._raw else self._stripped(reply)
 
     async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
@@ -137,10 +138,10 @@ class VisaLink:
         self.deadline_s = until
         await self._close_before_opening()
         await self._open_session()
-        if owed and self._identity_query is not None:
+        if owed and self._check.query is not None:
             # Half of what is left: one that never returns must not use up all of it.
             await self._await_left_behind((time.monotonic() + until) / 2)
-            await self._read_up_to_identity(self._identity_query, discard)
+            await self._read_up_to_identity(discard)
 
     async def close(self) -> None:
         """Close the session; a thread that is stuck in a call closes it when it returns."""
@@ -176,41 +177,20 @@ class VisaLink:
         """Discard what is owed, and know it: by the answer to the identity query."""
         if self._device_clear:
             await self._call(lambda session: session.clear(self.deadline_s))
-        if self._identity_query is not None:
-            await self._read_up_to_identity(self._identity_query, discard)
+        if self._check.query is not None:
+            await self._read_up_to_identity(discard)
         elif not self._device_clear:  # which leaves no reply to wait for
             for _ in range(owed):
                 await self._read()
                 discard()
-        self._unanswered.clear()
+        self._check.answered()
 
-    async def _read_up_to_identity(self, query: bytes, discard: Callable[[], None]) -> None:
-        """Ask for the identity and discard what comes before it.
+    async def _read_up_to_identity(self, discard: Callable[[], None]) -> None:
+        await self._check.read_up_to(self.write, self._read_until, self.deadline_s, discard)
 
-        An instrument answers in order. Where identities are among what is owed, the one that
-        was asked for here is the last of them; fewer may come, and then silence tells.
-        """
-        stale = sum(_same_query(one, query) for one in self._unanswered)
-        until = self.deadline_s
-        await self.write(query)
-        reply: bytes | None = None
-        identities = 0
-        while not (reply == self.identity and identities > stale):
-            if reply == self.identity:
-                self.deadline_s = min(until, time.monotonic() + QUIET_S)
-            else:
-                self.deadline_s = until
-            try:
-                following = self._stripped(await self._read())
-            except TimeoutError:
-                if reply == self.identity:
-                    break
-                raise
-            if reply is not None:
-                discard()  # only what follows it shows that it was not the last
-            reply = following
-            identities += reply == self.identity
-        self._unanswered.clear()
+    async def _read_until(self, until_s: float) -> bytes:
+        self.deadline_s = until_s
+        return self._stripped(await self._read())
 
     async def _await_left_behind(self, until: float) -> None:
         """Wait for threads that are still in a call: they would take our replies."""
@@ -239,10 +219,6 @@ class VisaLink:
 
     def _stripped(self, reply: bytes) -> bytes:
         return reply.removesuffix(self._address.read_terminator).strip(b"\r\n")
-
-
-def _same_query(message: bytes, query: bytes) -> bool:
-    return message.strip().upper() == query.strip().upper()
 
 
 def _close_all(sessions: list[VisaSession]) -> None:

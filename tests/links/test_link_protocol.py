@@ -32,6 +32,7 @@ def test_only_a_link_that_sets_its_own_timeouts_is_told_the_deadline() -> None:
         resync_budget_s = 0.5
         deadline_s = 0.0
         lost = False
+        has_unread = False
 
         async def write(self, payload: bytes, /) -> None: ...
 

@@ -11,8 +11,7 @@ from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
 from pytest_safetyq.dispatcher.exchange import CANCEL_GRACE_S
 from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.links import RawBytes
-from pytest_safetyq.links.visa import VisaLink
+from pytest_safetyq.links import InstrumentLink, RawBytes
 from pytest_safetyq.scheduling import Priority, TransactionRecord
 
 KEPT_PER_TEST = 16_384
@@ -73,7 +72,7 @@ class OwnedInstrument:
     identity: str
     timeout_s: float
     limits: Limits
-    link: VisaLink
+    link: InstrumentLink
     dispatcher: SafetyAwareDispatcher
     log: TestLog = field(default_factory=TestLog)
     history: deque[TransactionRecord] = field(default_factory=lambda: deque(maxlen=HISTORY))

@@ -3,22 +3,21 @@
 import asyncio
 import importlib
 import warnings
-from typing import Any
 
 import msgspec
 import pyvisa
-from pyvisa.constants import ControlFlow, Parity, StopBits
 
-from pytest_safetyq.bench.config import Identity, Profile, SerialConfig
+from pytest_safetyq.bench.config import Identity
 from pytest_safetyq.bench.limits import Limits
 from pytest_safetyq.bench.profiles import match_identity, shipped_profile
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
+from pytest_safetyq.bench.supervisor.linking import link_of
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
 from pytest_safetyq.errors import LinkLost, SafetyError
+from pytest_safetyq.links import InstrumentLink
 from pytest_safetyq.links.daemon import DaemonThread
-from pytest_safetyq.links.visa import VisaLink
-from pytest_safetyq.links.visa_session import VisaAddress, one_line
+from pytest_safetyq.links.visa_session import one_line
 from pytest_safetyq.scheduling import Priority
 
 FALLBACK_MODEL = "generic-scpi"
@@ -51,7 +50,7 @@ async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
     if spec.simulated:
         importlib.import_module("sim_instruments").install()
     identity = Identity() if spec.profile is None else spec.profile.identity
-    link = _link(spec, spec.profile or shipped_profile(FALLBACK_MODEL), identity)
+    link = link_of(spec, spec.profile or shipped_profile(FALLBACK_MODEL), identity)
     try:
         await link.open(OPEN_TIMEOUT_S)
     except LinkLost as error:
@@ -72,15 +71,16 @@ async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
 
 
 async def _with_profile(
-    spec: InstrumentSpec, link: VisaLink, answer: str
-) -> tuple[VisaLink, InstrumentSpec]:
+    spec: InstrumentSpec, link: InstrumentLink, answer: str
+) -> tuple[InstrumentLink, InstrumentSpec]:
     """Choose the profile by the identity, and open the link anew as that profile has it."""
     model = match_identity(answer) or FALLBACK_MODEL
     spec = msgspec.structs.replace(spec, model=model, profile=shipped_profile(model))
     if model != FALLBACK_MODEL:
         await link.close()
         assert spec.profile is not None
-        link = await _link(spec, spec.profile, spec.profile.identity).open(OPEN_TIMEOUT_S)
+        link = link_of(spec, spec.profile, spec.profile.identity)
+        await link.open(OPEN_TIMEOUT_S)
     return link, spec
 
 
@@ -107,7 +107,7 @@ def _list_resources(library: str) -> list[str]:
         return list(pyvisa.ResourceManager(library).list_resources("?*"))
 
 
-async def _identified(spec: InstrumentSpec, link: VisaLink, answer: str) -> OwnedInstrument:
+async def _identified(spec: InstrumentSpec, link: InstrumentLink, answer: str) -> OwnedInstrument:
     model = spec.model or "inline"
     profile = spec.profile
     assert profile is not None
@@ -162,29 +162,3 @@ async def _prove_readback(instrument: OwnedInstrument) -> None:
         raise SafetyError(
             f"{instrument.name}: {confirm.query!r} is answered with nothing; choose another model"
         )
-
-
-def _link(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -> VisaLink:
-    address = VisaAddress(
-        resource=spec.resource,
-        library=spec.library,
-        attributes={} if spec.serial is None else _serial_attributes(spec.serial),
-        read_terminator=profile.read_terminator.encode("latin-1"),
-        block_terminator=profile.block_terminator,
-    )
-    return VisaLink(
-        address,
-        write_terminator=profile.write_terminator.encode("latin-1"),
-        identity_query=None if identity is None else identity.query.encode("latin-1"),
-        device_clear=profile.device_clear,
-    )
-
-
-def _serial_attributes(serial: SerialConfig) -> dict[str, Any]:
-    return {
-        "baud_rate": serial.baud_rate,
-        "data_bits": serial.data_bits,
-        "parity": Parity[serial.parity],
-        "stop_bits": StopBits[serial.stop_bits],
-        "flow_control": ControlFlow[serial.flow_control],
-    }
