@@ -10,6 +10,7 @@ import pytest
 from pytest_safetyq.bench import (
     AsyncInstrument,
     Bench,
+    EStopReport,
     Instrument,
     RemoteDispatcher,
     Safety,
@@ -158,6 +159,8 @@ class Runtime:
         self._ready = True
         if self._bench is None:
             return
+        if self._safe_states.given_up:
+            raise UnconfirmedFailure(self._safe_states.given_up)
         try:
             self._bench.rearm(f"next test: {self._test}")
             self._bench.begin_test(self._test)
@@ -182,14 +185,15 @@ class Runtime:
     def collect(self) -> TestEvidence | None:
         """Return the evidence of the test that has ended; None if it did nothing on the bench."""
         nodeid, self._test = self._test, ""
-        if self._bench is None or not nodeid:
+        if self._bench is None or not nodeid or self._safe_states.given_up:
             return None
-        try:
-            records = self.records
-            estops = self._bench.take_estops() if self._bench.is_ours else []
-        except LinkLost as error:
-            self._safe_states.unconfirmed(f"the bench during {nodeid}: {error}")
-            records, estops = [], []
+        records: list[TransactionRecord] = []
+        estops: list[EStopReport] = []
+        if self._bench.is_ours and not self._safe_states.lost:
+            try:
+                records, estops = self.records, self._bench.take_estops()
+            except LinkLost as error:
+                self._safe_states.unconfirmed(f"the bench during {nodeid}: {error}")
         self._safe_states.note(estops)
         estops += self._safe_states.unreported
         if not records and not estops:

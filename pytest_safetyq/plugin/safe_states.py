@@ -17,6 +17,9 @@ class SafeStates:
 
     Attributes:
         unreported: Those of the current test of which nothing came back.
+        lost: Why the supervisor was asked for an E-stop in vain; else empty.
+        given_up: Why the supervisor is asked nothing more before the end of the run: a test
+            before has waited for it in vain, and each further one would, too. Else empty.
         finishing: Whether the session ends. A finalizer of a run that was cut short is torn
             down by pytest's last hook: raised there, a failure would cost the reports.
     """
@@ -24,12 +27,15 @@ class SafeStates:
     def __init__(self, evidence: RunEvidence) -> None:
         self._evidence = evidence
         self._entered_for: tuple[str, str] | None = None
+        self.lost = ""
         self.unreported: list[EStopReport] = []
+        self.given_up = ""
         self.finishing = False
 
     def begin_test(self) -> None:
         """Forget the test before."""
         self.unreported = []
+        self.given_up = self.lost
         self._entered_for = None
 
     def fail(self, bench: Bench | None, nodeid: str, phase: str, why: str) -> None:
@@ -37,7 +43,7 @@ class SafeStates:
 
         One failure trips once, however many hooks notice it.
         """
-        if self._entered_for == (nodeid, phase) and _still_tripped(bench):
+        if self._entered_for == (nodeid, phase) and (self.lost or _still_tripped(bench)):
             return
         self._entered_for = (nodeid, phase)
         self._enter(bench, why)
@@ -55,12 +61,15 @@ class SafeStates:
 
     def end_run(self, bench: Bench) -> None:
         """Drive everything to its safe state a last time, and end the supervisor."""
+        reports: list[EStopReport] = []
         try:
-            # Those after the last test, asked for by a fixture of the session maybe.
-            reports = [*bench.take_estops(), bench.close()]
+            try:
+                # Those after the last test, asked for by a fixture of the session maybe.
+                reports += [] if self.lost else bench.take_estops()
+            finally:
+                reports.append(bench.close())
         except LinkLost as error:
             self.unconfirmed(f"the bench at the end of the run: {error}")
-            return
         self._evidence.endings += reports
         self.note(reports)
 
@@ -76,13 +85,14 @@ class SafeStates:
             self._evidence.unconfirmed.append(what)
 
     def _enter(self, bench: Bench | None, why: str) -> EStopReport | None:
-        if bench is None or not bench.opened or not bench.is_ours:
+        if bench is None or not bench.opened or not bench.is_ours or self.given_up:
             return None
         try:
             report = bench.estop(why)
         except LinkLost as error:
             names = ", ".join(bench.opened)
             self.unconfirmed(f"{names}: {error}")
+            self.lost = str(error)
             report = unreported(names, why)
             self.unreported.append(report)
         else:
@@ -94,4 +104,4 @@ def _still_tripped(bench: Bench | None) -> bool:
     try:
         return bench is None or bench.latched
     except LinkLost:
-        return False
+        return False  # then the E-stop finds out

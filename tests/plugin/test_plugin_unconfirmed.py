@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
+import pytest
 from projects import Suite, Witness, left_behind
 
 SOURCE = """
@@ -67,3 +70,29 @@ def test_the_supervisors_death_fails_the_run(suite: Suite) -> None:
     assert any(words in ended.stdout for words in lost), ended.stdout
     assert "UNCONFIRMED" in ended.stdout
     assert "INTERNALERROR" not in ended.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+def test_a_supervisor_that_stopped_answering_is_asked_once_and_not_by_every_test(
+    suite: Suite, witness: Witness
+) -> None:
+    suite.write(
+        "import os, signal, pytest\n"
+        "from pytest_safetyq.bench import endpoint\n"
+        "def test_first(instrument):\n"
+        "    instrument.write(':OUTP ON')\n"
+        "    (found,) = endpoint.discover()\n"
+        "    os.kill(found.pid, signal.SIGSTOP)\n"
+        "    assert False\n"
+        "@pytest.mark.parametrize('n', range(20))\n"
+        "def test_later(instrument, n):\n    raise AssertionError('must not be reached')\n"
+    )
+    begun = time.monotonic()
+    ended = suite.run("--tb=line")
+    assert time.monotonic() - begun < 60.0
+    assert ended.returncode == 1
+    assert "1 failed, 21 errors" in ended.stdout
+    assert "does not answer" in ended.stdout
+    assert "must not be reached" not in ended.stdout
+    # It is let go on at the end of the run, and does what it was asked.
+    witness.wait_until_off()

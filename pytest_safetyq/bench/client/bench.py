@@ -194,12 +194,16 @@ class Bench:
             LinkLost: The supervisor is gone, or doesn't answer.
         """
         goodbye = m.Goodbye(id=self.connection.number(), submitted_s=time.monotonic())
-        answer = self.connection.request(goodbye, what="the safe state at the end of the run")
+        promise_s = 0.0
         try:
-            return convert(self.connection.wait(answer), EStopReport)
+            answer = self.connection.request(goodbye, what="the safe state at the end of the run")
+            try:
+                return convert(self.connection.wait(answer), EStopReport)
+            finally:
+                promise_s = answer.promise_s
         finally:
             self.connection.close()
-            self._reap(EXIT_TIMEOUT_S + answer.promise_s)
+            self._reap(EXIT_TIMEOUT_S + promise_s)
 
     def _reap(self, timeout_s: float) -> None:
         resume(self._process.pid)  # one that was stopped still has to switch off
