@@ -21,6 +21,7 @@ class EStopStep:
         dispatch_latency_s: From the request (the first command) or from the submission of
             this command (the others) to its first byte; None if it was never sent.
         bound_s: The bound computed when this command was submitted.
+        by_express: Whether it went by the express session, past what was in flight.
     """
 
     instrument: str
@@ -30,6 +31,7 @@ class EStopStep:
     error: str | None = None
     dispatch_latency_s: float | None = None
     bound_s: float = 0.0
+    by_express: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

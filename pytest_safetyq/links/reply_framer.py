@@ -11,6 +11,7 @@ from pytest_safetyq.errors import LinkLost
 MAX_REPLY_BYTES = 256 * 1024 * 1024
 
 _STRAY = b"\r\n"
+_STRAYS = (b"\r", b"\n")
 _SEPARATORS = b",;"  # a block stands at the beginning of a reply, or behind one of these
 _HEAD = re.compile(rb"#([1-9])(\d*)")
 
@@ -39,8 +40,8 @@ class ReplyFramer:
     (IEEE 488.2, 8.7.9). An indefinite length block (``#0``, 8.7.10) ends at the terminator: its
     own end is a newline with END, which a stream doesn't have.
 
-    What stands before a reply and is nothing but CR and LF is the rest of a terminator that is
-    longer than was said, and not a reply: it is dropped.
+    A CR or LF before a reply, which isn't the terminator, is the rest of one that is longer than
+    was said (pyvisa#808), and dropped. A terminator alone is an empty reply.
 
     Args:
         terminator: What ends a reply, such as ``b"\n"``.
@@ -64,6 +65,7 @@ class ReplyFramer:
         self._seek = re.compile(b"#|" + re.escape(terminator))
         self._buffer = bytearray()
         self._scanned = 0  # nothing before this ends the first reply
+        self._after_block = False
         self._block_end = 0  # where its last block ends: data, which no stripping may touch
 
     def fresh(self) -> "ReplyFramer":
@@ -81,7 +83,7 @@ class ReplyFramer:
     @property
     def has_content(self) -> bool:
         """Whether anything waits that isn't the rest of a terminator."""
-        return bool(self._buffer) and bool(self._buffer.strip(_STRAY))
+        return len(self._buffer) > self._stray()
 
     @property
     def is_overfull(self) -> bool:
@@ -94,8 +96,9 @@ class ReplyFramer:
         Raises:
             LinkLost: A reply is longer than it may be: its end is unknown.
         """
-        if self._scanned == 0:
-            self._drop_stray()
+        if self._scanned == 0 and (stray := self._stray()):
+            del self._buffer[:stray]
+            self._after_block = False
         is_complete = self._scan()
         if self._scanned > self._limit_bytes:
             raise LinkLost(f"a reply is longer than {self._limit_bytes} bytes")
@@ -104,14 +107,23 @@ class ReplyFramer:
         wire = bytes(memoryview(self._buffer)[: self._scanned])
         tail = wire[self._block_end :].removesuffix(self._terminator).rstrip(_STRAY)
         framed = Framed(wire, self._block_end + len(tail))
+        self._after_block = len(wire) == self._block_end  # a terminator behind it is no reply
         del self._buffer[: self._scanned]
         self._scanned = self._block_end = 0
         return framed
 
-    def _drop_stray(self) -> None:
-        kept = self._buffer.lstrip(_STRAY)
-        if len(kept) < len(self._buffer):
-            self._buffer[:] = kept
+    def _stray(self) -> int:
+        """Return how many bytes at the beginning are the rest of what was read before."""
+        end = 0
+        while self._buffer[end : end + 1] in _STRAYS:
+            if self._buffer.startswith(self._terminator, end):
+                if not self._after_block:
+                    break
+                return end + len(self._terminator)
+            if self._terminator.startswith(bytes(self._buffer[end : end + len(self._terminator)])):
+                break  # its beginning: the rest may follow
+            end += 1
+        return end
 
     def _scan(self) -> bool:
         """Move on to the end of the first reply, as far as it is there; return whether it is."""

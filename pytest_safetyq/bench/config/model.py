@@ -152,6 +152,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             8.7.9); only where the wire has no END (serial, socket). PyVISA's
             ``expect_termination``.
         identity: How the instrument says who it is; ``None``: it cannot.
+        clients: How many sessions the instrument takes at a time over a network. With 2 or
+            more, one is kept open for the off sequence alone: the express session.
         timeout_s: Default budget of a transaction; ``None``: the caller's default.
         attempts: How often the off sequence is tried before it counts as unconfirmed.
         setpoints: Per limit key the commands that set the quantity (see `limits`).
@@ -172,6 +174,9 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     read_terminator: Terminator = "\n"
     block_terminator: bool = True
     identity: Identity | None = Identity()
+    clients: Annotated[
+        int, Rule(what="how many sessions it takes, 1 or more", example="2", least=1, most=1000)
+    ] = 1
     timeout_s: Budget | None = None
     attempts: Annotated[
         int, Rule(what="how often to try, from 1 to 100", example="3", least=1, most=100)

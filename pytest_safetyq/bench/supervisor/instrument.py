@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pytest_safetyq.bench.config import Profile
 from pytest_safetyq.bench.limits import Limits
 from pytest_safetyq.bench.supervisor.abridging import abridged
+from pytest_safetyq.bench.supervisor.express import Express
 from pytest_safetyq.bench.wire.messages import InstrumentSpec, OpenedInstrument
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
 from pytest_safetyq.dispatcher.exchange import CANCEL_GRACE_S
@@ -61,6 +62,7 @@ class OwnedInstrument:
         limits: What may be set.
         link: The link.
         dispatcher: The dispatcher.
+        express: The express session, or None.
         log: The records of the current test.
         history: The latest records, oldest first; of long payloads the beginning, which the
             dispatcher's own history would keep whole.
@@ -74,12 +76,15 @@ class OwnedInstrument:
     limits: Limits
     link: InstrumentLink
     dispatcher: SafetyAwareDispatcher
+    express: Express | None = None
     log: TestLog = field(default_factory=TestLog)
     history: deque[TransactionRecord] = field(default_factory=lambda: deque(maxlen=HISTORY))
     _next_record: asyncio.Future[None] | None = None
 
     def __post_init__(self) -> None:
         self.dispatcher.subscribe(self._recorded)
+        if self.express is not None:
+            self.express.subscribe(self._recorded)
 
     @property
     def name(self) -> str:
@@ -157,6 +162,8 @@ class OwnedInstrument:
             self._next_record.set_result(None)
 
     async def close(self) -> None:
-        """Stop the dispatcher and close the link."""
+        """Stop the dispatcher and close the link, and the express session with them."""
         await self.dispatcher.stop()
         await self.link.close()
+        if self.express is not None:
+            await self.express.close()

@@ -57,6 +57,14 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
     )
 
 
+def takes_second_session(spec: InstrumentSpec) -> bool:
+    """Whether a second session to the resource is one of its own, as on a network.
+
+    On serial ports and buses it would share the wire with the first, and steal its replies.
+    """
+    return spec.resource.startswith("TCPIP") and not spec.simulated
+
+
 def _native(spec: InstrumentSpec, profile: Profile) -> Connect | None:
     """Return what opens a native stream to the instrument; None: it has none."""
     if spec.library not in NATIVE_LIBRARIES:

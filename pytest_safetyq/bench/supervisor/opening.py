@@ -10,8 +10,9 @@ import pyvisa
 from pytest_safetyq.bench.config import Identity
 from pytest_safetyq.bench.limits import Limits
 from pytest_safetyq.bench.profiles import match_identity, shipped_profile
+from pytest_safetyq.bench.supervisor.express import Express
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
-from pytest_safetyq.bench.supervisor.linking import link_of
+from pytest_safetyq.bench.supervisor.linking import link_of, takes_second_session
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.dispatcher import SafetyAwareDispatcher
 from pytest_safetyq.errors import LinkLost, SafetyError
@@ -32,11 +33,11 @@ def opening_bound_s(spec: InstrumentSpec) -> float:
     """Return the seconds in which `open_instrument` ends, however it ends.
 
     It is opened once to be identified and once more with its profile, or else a search says
-    what there is instead; then the confirm query is sent.
+    what there is instead; then a second session may be opened and the confirm query is sent.
     """
     profile_s = None if spec.profile is None else spec.profile.timeout_s
     readback_s = spec.timeout_s or profile_s or LONGEST_READBACK_S
-    return 2 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readback_s
+    return 3 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readback_s
 
 
 async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
@@ -117,6 +118,14 @@ async def _identified(spec: InstrumentSpec, link: InstrumentLink, answer: str) -
             f"{spec.name}: {spec.resource} answers {answer!r}; model {model} has {expected} in it;"
             " correct the model or the resource"
         )
+    express = None
+    if profile.clients > 1 and takes_second_session(spec):
+        express = await Express.open(
+            link_of(spec, profile, profile.identity),
+            name=spec.name,
+            gap_s=profile.gap_s,
+            timeout_s=OPEN_TIMEOUT_S,
+        )
     instrument = OwnedInstrument(
         spec=spec,
         model=model,
@@ -128,13 +137,14 @@ async def _identified(spec: InstrumentSpec, link: InstrumentLink, answer: str) -
         dispatcher=SafetyAwareDispatcher.on(
             link, inter_command_delay=profile.gap_s, name=spec.name, history=0
         ),
+        express=express,
     )
     await instrument.dispatcher.start()
     try:
         await _prove_readback(instrument)
         instrument.log.begin()  # what the opening itself sent belongs to no test
     except BaseException:
-        await instrument.dispatcher.stop()
+        await instrument.close()
         raise
     return instrument
 

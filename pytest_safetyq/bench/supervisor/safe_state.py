@@ -1,17 +1,12 @@
 """Driving one instrument to its safe state, and knowing that it got there."""
 
 import asyncio
-import contextlib
-import time
+import math
 
-from pytest_safetyq.bench.config import Step
 from pytest_safetyq.bench.reports import EStopReport, EStopStep
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
-from pytest_safetyq.dispatcher.reply import Reply
-from pytest_safetyq.errors import SafetyError
-from pytest_safetyq.scheduling import LatchEvent, Priority
-
-CMD_ID = "safe-state"
+from pytest_safetyq.bench.supervisor.off_sequence import OffSequence
+from pytest_safetyq.scheduling import LatchEvent
 
 FIRST_PAUSE_S = 0.05
 """Seconds between the first attempt and the second; doubled from one to the next."""
@@ -26,6 +21,10 @@ class SafeState:
 
     Two requests at the same time are one: the second waits for the outcome of the first.
 
+    Where a transaction is in flight and the instrument has an express session, the sequence
+    goes out there as well, at once. It isn't enough by itself: what is in flight may switch on
+    when its turn comes, so the last word has the link that it is on.
+
     Args:
         instrument: The instrument.
 
@@ -35,6 +34,12 @@ class SafeState:
 
     def __init__(self, instrument: OwnedInstrument) -> None:
         self._instrument = instrument
+        self._sequence = OffSequence(instrument, instrument.dispatcher)
+        self._express = (
+            None
+            if instrument.express is None
+            else OffSequence(instrument, instrument.express.dispatcher, by_express=True)
+        )
         self._running: asyncio.Task[EStopReport] | None = None
         self.last: EStopReport | None = None
 
@@ -78,6 +83,40 @@ class SafeState:
         return report
 
     async def _attempts(self, reason: str, submitted_s: float) -> EStopReport:
+        overtaking = self._overtake(submitted_s)
+        steps, attempts, confirmed_s = await self._by_link(submitted_s)
+        overtook = [] if overtaking is None else await overtaking
+        first = min([*overtook[:1], *steps[:1]], key=_latency_s, default=None)
+        steps = [*overtook, *steps]
+        if self._express is not None and attempts and confirmed_s is None:
+            # Nothing is in flight on the link any more: now the express session's word counts.
+            last, confirmed_s = await self._express.once(attempts + 1, submitted_s)
+            steps += last
+        return EStopReport(
+            instrument=self._instrument.name,
+            confirmed=confirmed_s is not None or not self._instrument.profile.off,
+            dispatch_latency_s=None if first is None else first.dispatch_latency_s,
+            confirmed_latency_s=None if confirmed_s is None else confirmed_s - submitted_s,
+            bound_s=0.0 if first is None else first.bound_s,
+            attempts=attempts,
+            steps=tuple(steps),
+            reason=reason,
+        )
+
+    def _overtake(self, submitted_s: float) -> asyncio.Task[list[EStopStep]] | None:
+        """Begin the off sequence on the express session, if it would wait on the link."""
+        express = self._express
+        if express is None or self._instrument.dispatcher.worst_case_s() <= 0:
+            return None
+
+        async def overtake() -> list[EStopStep]:
+            steps, _not_the_last_word = await express.once(1, submitted_s)
+            return steps
+
+        return asyncio.create_task(overtake())
+
+    async def _by_link(self, submitted_s: float) -> tuple[list[EStopStep], int, float | None]:
+        """Try on the link until "off" is read back; return steps, attempts, and when it was."""
         steps: list[EStopStep] = []
         attempts = 0
         confirmed_s: float | None = None
@@ -89,82 +128,13 @@ class SafeState:
                 self._instrument.dispatcher.distrust(lost=attempts == profile.attempts)
                 # Errors can come back at once: a glitch must not use up all attempts.
                 await asyncio.sleep(_pause_s(attempts))
-            steps += await self._switch_off(attempts, submitted_s)
-            await asyncio.sleep(profile.settle_s)
-            step, confirmed_s = await self._read_back(attempts, submitted_s)
-            steps.append(step)
-        first = steps[0] if steps else None
-        return EStopReport(
-            instrument=self._instrument.name,
-            confirmed=confirmed_s is not None or not profile.off,
-            dispatch_latency_s=None if first is None else first.dispatch_latency_s,
-            confirmed_latency_s=None if confirmed_s is None else confirmed_s - submitted_s,
-            bound_s=0.0 if first is None else first.bound_s,
-            attempts=attempts,
-            steps=tuple(steps),
-            reason=reason,
-        )
+            tried, confirmed_s = await self._sequence.once(attempts, submitted_s)
+            steps += tried
+        return steps, attempts, confirmed_s
 
-    async def _switch_off(self, attempt: int, submitted_s: float) -> list[EStopStep]:
-        sent = [
-            (step, self._submit(step, f"{CMD_ID} {attempt}.{number}", submitted_s))
-            for number, step in enumerate(self._instrument.profile.off, 1)
-        ]
-        return [await self._outcome(step, reply, attempt) for step, reply in sent]
 
-    async def _read_back(self, attempt: int, submitted_s: float) -> tuple[EStopStep, float | None]:
-        """Ask for the confirmation; return the step, and when it confirmed, or None."""
-        confirm = self._instrument.profile.confirm
-        assert confirm is not None
-        step = Step(send=confirm.query, reply=True)
-        reply = self._submit(step, f"{CMD_ID} {attempt}.confirm", submitted_s)
-        outcome = await self._outcome(step, reply, attempt)
-        if outcome.reply is not None and confirm.accepts(outcome.reply):
-            return outcome, time.monotonic()
-        return outcome, None
-
-    def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | Exception:
-        """Submit one step; past the limits, which are for set-points of tests."""
-        first = cmd_id == f"{CMD_ID} 1.1"
-        try:
-            return self._instrument.dispatcher.enqueue(
-                cmd_id,
-                step.send.encode("latin-1"),
-                Priority.SAFETY,
-                timeout=self._instrument.timeout_s,
-                expect_reply=True if step.reply else None,
-                submitted_s=submitted_s if first else None,
-            )
-        except (SafetyError, ValueError) as error:
-            return error  # the dispatcher has ended, or it is no text: the report says so
-
-    async def _outcome(self, step: Step, sent: Reply | Exception, attempt: int) -> EStopStep:
-        error: str | None = None
-        answer: str | None = None
-        latency_s: float | None = None
-        bound_s = 0.0
-        if isinstance(sent, Exception):
-            error = str(sent)
-        else:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({sent})
-            if sent.cancelled() or not sent.done():
-                error = "not sent: the dispatcher has ended"
-            elif (failure := sent.exception()) is not None:
-                error = str(failure)
-            elif reply := sent.result():
-                answer = reply.decode("latin-1").strip()
-            if sent.record is not None:
-                latency_s, bound_s = sent.record.dispatch_latency_s, sent.record.bound_s
-        return EStopStep(
-            instrument=self._instrument.name,
-            attempt=attempt,
-            command=step.send,
-            reply=answer,
-            error=error,
-            dispatch_latency_s=latency_s,
-            bound_s=bound_s,
-        )
+def _latency_s(step: EStopStep) -> float:
+    return math.inf if step.dispatch_latency_s is None else step.dispatch_latency_s
 
 
 def _pause_s(attempt: int) -> float:
