@@ -121,6 +121,8 @@ def _specs_of(bench: BenchConfig, wish: Wish) -> dict[str, InstrumentSpec]:
             timeout_s=config.timeout_s,
             limits=dict(config.limits),
             serial=config.serial,
+            link=config.link,
+            folder=None if wish.bench is None else str(wish.bench.absolute().parent),
         )
         for name, config in bench.instruments.items()
     }

@@ -229,6 +229,7 @@ class InstrumentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         limits: Per quantity what the tests may set.
         serial: Settings of a serial port; ``None``: VISA's defaults.
         visa: The VISA library, as PyVISA takes it; it wins over the bench's.
+        link: What makes the link, if it is neither PyVISA's nor ours.
     """
 
     resource: Annotated[
@@ -251,6 +252,17 @@ class InstrumentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     limits: dict[LimitKey, Limit] = {}
     serial: SerialConfig | None = None
     visa: VisaLibrary | None = None
+    link: (
+        Annotated[
+            str,
+            Rule(
+                what="what makes the link, as package.module:factory",
+                example="my_links:relay_matrix",
+                pattern=r"[A-Za-z_][\w.]*:[A-Za-z_]\w*",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class BenchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from pyvisa.constants import ControlFlow, Parity, StopBits
 
 from pytest_safetyq.bench.config import Identity, Profile, SerialConfig
 from pytest_safetyq.bench.platform import HAS_NATIVE_SERIAL
+from pytest_safetyq.bench.supervisor.custom_link import custom_link
 from pytest_safetyq.bench.wire.messages import InstrumentSpec
 from pytest_safetyq.links import InstrumentLink
 from pytest_safetyq.links.reply_framer import ReplyFramer
@@ -30,9 +31,19 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
         spec: The instrument.
         profile: How it talks.
         identity: How it says who it is; None: it doesn't.
+
+    Raises:
+        SafetyError: The user's own link can't be made.
     """
     query = None if identity is None else identity.query.encode("latin-1")
     write_terminator = profile.write_terminator.encode("latin-1")
+    if spec.link is not None:
+        return custom_link(
+            spec,
+            write_terminator=write_terminator,
+            read_terminator=profile.read_terminator.encode("latin-1"),
+            identity_query=query,
+        )
     connect = _native(spec, profile)
     if connect is not None:
         return StreamLink(

@@ -33,6 +33,8 @@ class InstrumentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         timeout_s: Default budget of a transaction, or None.
         limits: Per quantity what may be set.
         serial: Settings of a serial port, or None.
+        link: What makes its link, as ``module:factory``, or None.
+        folder: Where that module is looked for besides: the folder of the bench file.
     """
 
     name: str
@@ -43,6 +45,8 @@ class InstrumentSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     timeout_s: float | None = None
     limits: dict[str, float | tuple[float, float]] = {}
     serial: SerialConfig | None = None
+    link: str | None = None
+    folder: str | None = None
 
     @property
     def simulated(self) -> bool:

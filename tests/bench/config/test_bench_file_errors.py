@@ -268,7 +268,7 @@ MISTAKES = {
         "  laser:\n",
         "  x: 3\n  laser:\n",
         "7: instruments.x: 3 is not a mapping; write a mapping with resource, model, profile, "
-        "timeout_s, limits, serial, visa",
+        "timeout_s, limits, serial, visa, link",
     ),
     "a terminator in single quotes": (
         "settle_s: 0.1",

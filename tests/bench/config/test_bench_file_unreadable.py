@@ -54,7 +54,7 @@ FILES = {
     "a mapping that holds itself": (
         "instruments: &a {smu: *a}\n",
         'bench.yaml:1: instruments.smu.smu: unknown key "smu"; known are resource, model, '
-        "profile, timeout_s, limits, serial, visa",
+        "profile, timeout_s, limits, serial, visa, link",
     ),
 }
 
