@@ -132,6 +132,8 @@ def test_a_client_that_died_of_a_hung_instrument_does_not_keep_it_alive(
 def test_a_signal_ends_it_in_good_order(
     sim_bench: SimBench, connect_raw: Connect, number: str
 ) -> None:
+    if signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        pytest.skip("whoever runs the tests has it ignored, and so has the server")
     client = connect_raw(sim_bench.resource_name("smu"))
     client.sendall(b"*OPC?\n")
     assert client.recv(10) == b"1\n"
