@@ -21,7 +21,7 @@ class SafeState:
     """One instrument's way to its safe state.
 
     The off sequence is sent as SAFETY commands, all at once, so that nothing comes between
-    them; then "off" is read back. Not confirmed: the sequence is sent again, with the link
+    them; then "off" is read back, with every confirm query. Not confirmed: the sequence is sent again, with the link
     resynchronised first, and at last reopened.
 
     Two requests at the same time are one: the second waits for the outcome of the first.
@@ -46,7 +46,7 @@ class SafeState:
         before each, after what has the link or is ahead of it now.
         """
         profile, instrument = self._instrument.profile, self._instrument
-        commands = len(profile.off) + 1
+        commands = len(profile.off) + len(profile.confirms)
         attempt_s = commands * instrument.transaction_bound_s + profile.settle_s
         pauses_s = sum(_pause_s(attempt) for attempt in range(2, profile.attempts + 1))
         return instrument.safety_bound_s + profile.attempts * attempt_s + pauses_s
@@ -91,8 +91,8 @@ class SafeState:
                 await asyncio.sleep(_pause_s(attempts))
             steps += await self._switch_off(attempts, submitted_s)
             await asyncio.sleep(profile.settle_s)
-            step, confirmed_s = await self._read_back(attempts, submitted_s)
-            steps.append(step)
+            answers, confirmed_s = await self._read_back(attempts, submitted_s)
+            steps += answers
         first = steps[0] if steps else None
         return EStopReport(
             instrument=self._instrument.name,
@@ -112,16 +112,21 @@ class SafeState:
         ]
         return [await self._outcome(step, reply, attempt) for step, reply in sent]
 
-    async def _read_back(self, attempt: int, submitted_s: float) -> tuple[EStopStep, float | None]:
-        """Ask for the confirmation; return the step, and when it confirmed, or None."""
-        confirm = self._instrument.profile.confirm
-        assert confirm is not None
-        step = Step(send=confirm.query, reply=True)
-        reply = self._submit(step, f"{CMD_ID} {attempt}.confirm", submitted_s)
-        outcome = await self._outcome(step, reply, attempt)
-        if outcome.reply is not None and confirm.accepts(outcome.reply):
-            return outcome, time.monotonic()
-        return outcome, None
+    async def _read_back(
+        self, attempt: int, submitted_s: float
+    ) -> tuple[list[EStopStep], float | None]:
+        """Ask for every confirmation; return the steps, and when all had confirmed, or None."""
+        confirms = self._instrument.profile.confirms
+        sent = [
+            (step, self._submit(step, f"{CMD_ID} {attempt}.confirm {number}", submitted_s))
+            for number, step in enumerate((Step(send=c.query, reply=True) for c in confirms), 1)
+        ]
+        outcomes = [await self._outcome(step, reply, attempt) for step, reply in sent]
+        all_off = all(
+            outcome.reply is not None and confirm.accepts(outcome.reply)
+            for confirm, outcome in zip(confirms, outcomes, strict=True)
+        )
+        return outcomes, time.monotonic() if all_off else None
 
     def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | Exception:
         """Submit one step; past the limits, which are for set-points of tests."""
