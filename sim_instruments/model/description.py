@@ -83,8 +83,9 @@ class Scpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         role: what it does to the circuits: a `source` forces a voltage or a current while its
             output is on, a `sink` takes its `current` from them, a `meter` does nothing, nor does
             an `emitter` (a laser, an oven), which has an output all the same.
-        settings: by name, each without commands of its own where it has no header. `output`, `function` (VOLT or CURR), `voltage`, `current`,
-            `voltage_limit` and `current_limit` act on the circuit, others are only remembered.
+        settings: by name, each without commands of its own where it has no header. `output`,
+            `function` (VOLT or CURR), `voltage`, `current`, `voltage_limit` and `current_limit`
+            act on the circuit, others are only remembered.
         readings: query header to the quantities it answers, in order.
         selectors: header of a command that selects a channel, to its words and their channels.
         accepts: headers of commands that are accepted with any parameters, without effect.
@@ -168,7 +169,9 @@ def _check_role(scpi: Scpi) -> None:
             needed |= {"voltage"}
     missing = sorted(needed - settings)
     if missing:
-        raise ValueError(f"a{'n' * (scpi.role == 'emitter')} {scpi.role} needs the setting {missing[0]!r}")
+        raise ValueError(
+            f"a{'n' * (scpi.role == 'emitter')} {scpi.role} needs the setting {missing[0]!r}"
+        )
 
 
 def _check_channels(description: Description) -> None:

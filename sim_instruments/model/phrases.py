@@ -23,12 +23,12 @@ _GROUP = re.compile(r"\\(\d)")
 
 
 class Phrase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One phrase of a device in a bench file.
+    r"""One phrase of a device in a bench file.
 
     Attributes:
         q: regular expression that a whole message unit matches.
         when: what the settings must be for the phrase to be understood, by channel.
-        set: what the settings become, by channel; `\\1` stands for the first group of `q`.
+        set: what the settings become, by channel; `\1` stands for the first group of `q`.
         r: the reply, none unless given; groups as in `set`.
     """
 

@@ -121,7 +121,9 @@ class Confirm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) = None
 
     def __post_init__(self) -> None:
-        never = [answer for answer in self.accept if self.mask and masked(answer, self.mask) is None]
+        never = [
+            answer for answer in self.accept if self.mask and masked(answer, self.mask) is None
+        ]
         if never:
             raise ValueError(
                 f'"mask" with {never[0]} in "accept"; '

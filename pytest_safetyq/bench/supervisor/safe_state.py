@@ -21,8 +21,8 @@ class SafeState:
     """One instrument's way to its safe state.
 
     The off sequence is sent as SAFETY commands, all at once, so that nothing comes between
-    them; then "off" is read back, with every confirm query. Not confirmed: the sequence is sent again, with the link
-    resynchronised first, and at last reopened.
+    them; then "off" is read back, with every confirm query. Not confirmed: the sequence is sent
+    again, with the link resynchronised first, and at last reopened.
 
     Two requests at the same time are one: the second waits for the outcome of the first.
 

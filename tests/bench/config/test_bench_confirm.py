@@ -109,12 +109,12 @@ instruments:
         ),
         (
             '["A?"]',
-            "6: instruments.psu.profile.confirm[0]: \"A?\" is not a mapping; "
+            '6: instruments.psu.profile.confirm[0]: "A?" is not a mapping; '
             "write a mapping with query, accept, prefix, mask",
         ),
         (
             '"A?"',
-            "6: instruments.psu.profile.confirm: \"A?\" is not a mapping; "
+            '6: instruments.psu.profile.confirm: "A?" is not a mapping; '
             "write a mapping with query, accept, prefix, mask",
         ),
         (
