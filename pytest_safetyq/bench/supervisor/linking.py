@@ -41,6 +41,7 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
             write_terminator=write_terminator,
             identity_query=query,
             ends_with_path=not spec.resource.startswith("ASRL"),
+            gap_s=profile.gap_s,
         )
     address = VisaAddress(
         resource=spec.resource,
@@ -54,6 +55,7 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
         write_terminator=write_terminator,
         identity_query=query,
         device_clear=profile.device_clear,
+        gap_s=profile.gap_s,
     )
 
 

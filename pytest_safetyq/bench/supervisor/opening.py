@@ -37,8 +37,7 @@ def opening_bound_s(spec: InstrumentSpec) -> float:
     profile_s = None if spec.profile is None else spec.profile.timeout_s
     readback_s = spec.timeout_s or profile_s or LONGEST_READBACK_S
     readbacks = 1 if spec.profile is None else max(1, len(spec.profile.confirms))
-    gaps_s = 0.0 if spec.profile is None else spec.profile.gap_s
-    return 2 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readbacks * readback_s + gaps_s
+    return 2 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readbacks * readback_s
 
 
 async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
@@ -81,7 +80,7 @@ async def _with_profile(
     if model != FALLBACK_MODEL:
         await link.close()
         assert spec.profile is not None
-        await asyncio.sleep(spec.profile.gap_s)  # the identity was asked for just now
+        await asyncio.sleep(spec.profile.gap_s)  # the first link has asked just now
         link = link_of(spec, spec.profile, spec.profile.identity)
         await link.open(OPEN_TIMEOUT_S)
     return link, spec
@@ -132,8 +131,6 @@ async def _identified(spec: InstrumentSpec, link: InstrumentLink, answer: str) -
             link, inter_command_delay=profile.gap_s, name=spec.name, history=0
         ),
     )
-    # The link has asked for the identity just now, past the dispatcher that keeps the gap.
-    await asyncio.sleep(profile.gap_s)
     await instrument.dispatcher.start()
     try:
         await _prove_readback(instrument)
