@@ -84,8 +84,8 @@ def _models(options: argparse.Namespace) -> int:
     for name in profile_names():
         profile = shipped_profile(name)
         off = "; ".join(step.send for step in profile.off) or "nothing to switch off"
-        confirm = "" if profile.confirm is None else f", confirmed by {profile.confirm.query}"
-        print(f"{name}: {off}{confirm}")
+        queries = "; ".join(confirm.query for confirm in profile.confirms)
+        print(f"{name}: {off}" + (f", confirmed by {queries}" if queries else ""))
     return 0
 
 

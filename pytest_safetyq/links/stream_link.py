@@ -9,6 +9,7 @@ from typing import Self
 from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.links.byte_stream import ByteStream
 from pytest_safetyq.links.identity import IdentityCheck
+from pytest_safetyq.links.pace import Pace
 from pytest_safetyq.links.protocol import RawBytes
 
 Connect = Callable[[], Awaitable[ByteStream]]
@@ -32,6 +33,7 @@ class StreamLink:
         resync_budget_s: Seconds that `resynchronise` may take.
         ends_with_path: Whether a message that was cut short ends when the path is closed, as
             on a socket; the rest of one on a serial port is ended by a terminator.
+        gap_s: Least seconds between two messages.
 
     Attributes:
         deadline_s: Set by the dispatcher, and not needed: it cancels a call that overstays.
@@ -46,11 +48,13 @@ class StreamLink:
         identity_query: bytes | None = b"*IDN?",
         resync_budget_s: float = 2.0,
         ends_with_path: bool = True,
+        gap_s: float = 0.0,
     ) -> None:
         self._resource = resource
         self._connect = connect
         self._write_terminator = write_terminator
         self._check = IdentityCheck(identity_query)
+        self._pace = Pace(gap_s)
         self._stream: ByteStream | None = None
         self._ends_with_path = ends_with_path
         self._prefix = b""
@@ -102,9 +106,13 @@ class StreamLink:
         message = bytes(payload)
         if not self._raw and not message.endswith(self._write_terminator):
             message += self._write_terminator
+        await self._pace.keep()
         self._check.sent(payload)
         prefix, self._prefix = self._prefix, b""
-        await self._required().write(prefix + message)
+        try:
+            await self._required().write(prefix + message)
+        finally:
+            self._pace.sent()
 
     async def read(self) -> bytes:
         """Return the reply, without its terminator unless it answers `RawBytes`."""

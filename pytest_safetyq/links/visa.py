@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from pytest_safetyq.errors import LinkLost
 from pytest_safetyq.links.daemon import DaemonThread
 from pytest_safetyq.links.identity import IdentityCheck
+from pytest_safetyq.links.pace import Pace
 from pytest_safetyq.links.protocol import RawBytes
 from pytest_safetyq.links.visa_session import VisaAddress, VisaSession
 
@@ -35,6 +36,7 @@ class VisaLink:
             is none, and a link that is dirty with an unanswered query is reopened.
         device_clear: Whether the instrument takes a device clear well.
         resync_budget_s: Seconds that `resynchronise` may take.
+        gap_s: Least seconds between two messages.
 
     Attributes:
         deadline_s: Monotonic time until which the call in progress may take; set by the
@@ -49,10 +51,12 @@ class VisaLink:
         identity_query: bytes | None = b"*IDN?",
         device_clear: bool = False,
         resync_budget_s: float = 2.0,
+        gap_s: float = 0.0,
     ) -> None:
         self._address = address
         self._write_terminator = write_terminator
         self._check = IdentityCheck(identity_query)
+        self._pace = Pace(gap_s)
         self._device_clear = device_clear
         self._thread: DaemonThread | None = None
         self._session: VisaSession | None = None
@@ -113,8 +117,12 @@ class VisaLink:
         message = bytes(payload)
         if not self._raw and not message.endswith(self._write_terminator):
             message += self._write_terminator
+        await self._pace.keep()
         self._check.sent(payload)
-        await self._call(lambda session: session.write(message, self.deadline_s))
+        try:
+            await self._call(lambda session: session.write(message, self.deadline_s))
+        finally:
+            self._pace.sent()
 
     async def read(self) -> bytes:
         """Return the reply, without its terminator unless it answers `RawBytes`."""

@@ -10,6 +10,9 @@ from sim_instruments.model.command_tree import Action
 # What begins a measurement; `FETCh?` only answers the last one (SCPI-99 volume 2, 3).
 _MEASURES = re.compile(r":?(?:READ|MEASure|INITiate)\b")
 
+AUTO_ON = "auto_on"
+"""Name of the setting that the trait obeys, in an instrument that has it (`OUTPut:ON:AUTO`)."""
+
 
 def measuring(header: str, action: Action, channels: Channels) -> Action:
     """Give the action for a header: it switches on first where the header begins a measurement.
@@ -25,7 +28,8 @@ def measuring(header: str, action: Action, channels: Channels) -> Action:
     def switch_on_first(parameters: list[str], number: int | None) -> str | None:
         if channels.traits.output_on_at_read and channels.output():
             for channel in channels.pick(parameters, number)[0]:
-                channels.set(channel, OUTPUT, True)
+                if channels.values(channel).get(AUTO_ON, True):
+                    channels.set(channel, OUTPUT, True)
         return action(parameters, number)
 
     return switch_on_first

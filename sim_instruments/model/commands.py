@@ -22,7 +22,7 @@ def default_values(scpi: Scpi) -> dict[str, Value]:
     Raises:
         ValueError: a setting does not take its own default.
     """
-    kinds = _kinds(scpi)
+    kinds = setting_kinds(scpi)
     return {name: _default(name, kinds[name], scpi.settings[name].default) for name in kinds}
 
 
@@ -45,12 +45,14 @@ def build_commands(
     Raises:
         ValueError: a header is malformed or described twice.
     """
-    scpi, kinds = description.scpi, _kinds(description.scpi)
+    scpi, kinds = description.scpi, setting_kinds(description.scpi)
     tree = CommandTree()
     for dialogue in description.dialogues:
         tree.add(dialogue.q, accept_anything if dialogue.r is None else fixed_reply(dialogue.r))
     add_common_commands(tree, status, reset)
     for name, setting in scpi.settings.items():
+        if not setting.header:
+            continue  # only phrases speak of it
         SettingCommands(name, kinds[name], channels).add_to(tree, setting.header)
     for header, words in scpi.selectors.items():
         SelectorCommands(words, channels).add_to(tree, header)
@@ -61,7 +63,8 @@ def build_commands(
     return tree
 
 
-def _kinds(scpi: Scpi) -> dict[str, Kind]:
+def setting_kinds(scpi: Scpi) -> dict[str, Kind]:
+    """Give what each setting holds."""
     return {name: setting.kind(scpi.number_format) for name, setting in scpi.settings.items()}
 
 

@@ -13,6 +13,7 @@ import msgspec
 from sim_instruments.model.channels import OUTPUT
 from sim_instruments.model.circuit import Circuit
 from sim_instruments.model.output_stage import Role
+from sim_instruments.model.phrases import Phrase
 from sim_instruments.model.readings import Quantity
 from sim_instruments.model.traits import Traits, refuse_unknown
 from sim_instruments.model.values import Choice, Kind, Number, Switch
@@ -37,7 +38,7 @@ class SwitchSetting(
 ):
     """A setting that is ON or OFF."""
 
-    header: str
+    header: str = ""
     default: str = "OFF"
 
     def kind(self, _style: str) -> Kind:
@@ -50,10 +51,10 @@ class NumberSetting(
 ):
     """A setting that is a quantity, limits and default in `unit`."""
 
-    header: str
     min: float
     max: float
     default: str
+    header: str = ""
     unit: str = ""
 
     def kind(self, style: str) -> Kind:
@@ -66,9 +67,9 @@ class ChoiceSetting(
 ):
     """A setting that is one of `words`, each in SCPI's notation."""
 
-    header: str
     words: list[str]
     default: str
+    header: str = ""
 
     def kind(self, _style: str) -> Kind:
         """Give what the setting holds."""
@@ -80,9 +81,11 @@ class Scpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         role: what it does to the circuits: a `source` forces a voltage or a current while its
-            output is on, a `sink` takes its `current` from them, a `meter` does nothing.
-        settings: by name. `output`, `function` (VOLT or CURR), `voltage`, `current`,
-            `voltage_limit` and `current_limit` act on the circuit, others are only remembered.
+            output is on, a `sink` takes its `current` from them, a `meter` does nothing, nor does
+            an `emitter` (a laser, an oven), which has an output all the same.
+        settings: by name, each without commands of its own where it has no header. `output`,
+            `function` (VOLT or CURR), `voltage`, `current`, `voltage_limit` and `current_limit`
+            act on the circuit, others are only remembered.
         readings: query header to the quantities it answers, in order.
         selectors: header of a command that selects a channel, to its words and their channels.
         accepts: headers of commands that are accepted with any parameters, without effect.
@@ -109,6 +112,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         model: what pytest-safetyq calls it, for a bench file that the server writes.
         eom: pyvisa-sim's terminators by interface, `GPIB INSTR` to query and response.
         dialogues: fixed replies.
+        phrases: what it understands word for word, before it is looked for among its commands.
         circuits: channel name to what is wired to it, so also how many channels there are; one
             channel with nothing wired to it unless given.
         traits: what is unusual about it.
@@ -118,6 +122,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     eom: dict[str, Terminators] = {}
     dialogues: list[Dialogue] = []
+    phrases: list[Phrase] = []
     circuits: dict[str, Circuit] = msgspec.field(default_factory=_one_open_channel)
     traits: Traits = Traits()
 
@@ -151,7 +156,12 @@ def describe(device: dict[str, Any]) -> Description:
 
 def _check_role(scpi: Scpi) -> None:
     settings = scpi.settings.keys()
-    needed = {"source": {OUTPUT}, "sink": {OUTPUT, "current"}, "meter": set()}[scpi.role]
+    needed = {
+        "source": {OUTPUT},
+        "sink": {OUTPUT, "current"},
+        "meter": set(),
+        "emitter": {OUTPUT},
+    }[scpi.role]
     if scpi.role == "source":
         if "function" in settings:
             needed |= {"voltage", "current"}
@@ -159,7 +169,9 @@ def _check_role(scpi: Scpi) -> None:
             needed |= {"voltage"}
     missing = sorted(needed - settings)
     if missing:
-        raise ValueError(f"a {scpi.role} needs the setting {missing[0]!r}")
+        raise ValueError(
+            f"a{'n' * (scpi.role == 'emitter')} {scpi.role} needs the setting {missing[0]!r}"
+        )
 
 
 def _check_channels(description: Description) -> None:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from sim_instruments.model.attention import Attention
 from sim_instruments.model.channels import Channels
 from sim_instruments.model.command_tree import Call
-from sim_instruments.model.commands import build_commands, default_values
+from sim_instruments.model.commands import build_commands, default_values, setting_kinds
 from sim_instruments.model.description import Description
 from sim_instruments.model.drive import OperatingPoint
 from sim_instruments.model.message import decode, split_unit, split_units
 from sim_instruments.model.output_stage import OutputStage
+from sim_instruments.model.phrases import Phrases
 from sim_instruments.model.readings import Measurements
 from sim_instruments.model.scpi_errors import (
     INPUT_BUFFER_OVERRUN,
@@ -74,6 +75,7 @@ class Instrument:
         self._tree = build_commands(
             description, self._channels, self.status, measurements, self._reset
         )
+        self._phrases = Phrases(description.phrases, setting_kinds(scpi), self._channels)
         if traits.watchdog:
             self._watchdog.add_to(self._tree)
         traits.apply_to(self._tree)
@@ -103,11 +105,13 @@ class Instrument:
         path = ""
         try:
             for unit in split_units(decode(message)):
-                header, parameters = split_unit(unit)
-                call: Call = self._tree.resolve(header, path)
-                path = call.path
-                takes_s += call.command.takes_s
-                reply = self._run(call, parameters)
+                said, reply = self._understood(unit)
+                if not said:
+                    header, parameters = split_unit(unit)
+                    call = self._tree.resolve(header, path)
+                    path = call.path
+                    takes_s += call.command.takes_s
+                    reply = self._run(call, parameters)
                 if reply is not None:
                     replies.append(reply)
         except ScpiError as error:
@@ -193,6 +197,13 @@ class Instrument:
     def _reset(self) -> None:
         self._channels.reset()
         self._watchdog.reset()
+
+    def _understood(self, unit: str) -> tuple[bool, str | None]:
+        try:
+            return self._phrases.understand(unit)
+        except ScpiError as error:
+            self.status.record(error.code)
+            return True, None
 
     def _run(self, call: Call, parameters: list[str]) -> str | None:
         try:

@@ -21,7 +21,7 @@ from sim_instruments.model.terminals import Terminals
 from sim_instruments.model.traits import Traits
 from sim_instruments.model.values import INFINITY, Value
 
-Role = Literal["source", "sink", "meter"]
+Role = Literal["source", "sink", "meter", "emitter"]
 
 
 def driven(role: Role, values: Mapping[str, Value]) -> Drive:
@@ -113,7 +113,7 @@ class OutputStage:
 
     def _drive(self, channel: str) -> Drive:
         values = self._channels.values(channel)
-        if values.get(OUTPUT) and not self.latched_off and self._role != "meter":
+        if values.get(OUTPUT) and not self.latched_off and self._role in ("source", "sink"):
             return driven(self._role, values)
         if self._role == "source" and self.traits.off_state == "zero_volts":
             return VoltageSource(0.0, _limit(values, "current_limit"))

@@ -11,10 +11,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
+from importlib import resources
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from pytest_safetyq.bench.profiles import profile_names, shipped_profile
 from pytest_safetyq.scheduling.command import LIFE
 from pytest_safetyq.scheduling.latch import LATCH
 
@@ -43,6 +46,28 @@ def drawn(table: dict[tuple[str, str], str], first: str) -> str:
     lines += ["```", "", "| in the state | on | it becomes |", "|---|---|---|"]
     lines += [f"| {state} | {event} | {following} |" for (state, event), following in table.items()]
     return "\n".join(lines) + "\n"
+
+
+def profiles() -> str:
+    """Return the shipped profiles as a table; the source is what the file's head says of it."""
+    rows = ["| profile | model | off | confirm | source |", "|---|---|---|---|---|"]
+    for name in profile_names():
+        profile = shipped_profile(name)
+        model, source = (_first_sentence(part) for part in _head(name).split(" Source: "))
+        off = ", ".join(f"`{step.send}`" for step in profile.off) or "nothing"
+        confirm = ", ".join(f"`{confirm.query}`" for confirm in profile.confirms)
+        rows.append(f"| `{name}` | {model} | {off} | {confirm} | {source} |")
+    return "\n".join(rows) + "\n"
+
+
+def _head(name: str) -> str:
+    file = resources.files("pytest_safetyq") / "bench" / "profiles" / f"{name}.yaml"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return " ".join(line[2:] for line in takewhile(lambda line: line.startswith("# "), lines))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<!vol)\.(?: |$)", text)[0].replace("|", "\\|")
 
 
 def stub(path: str) -> str:
@@ -157,6 +182,7 @@ def _identifier(state: str) -> str:
 
 GENERATORS: dict[str, Callable[[], str]] = {
     "LIFE": lambda: drawn({(s, e): f for (s, e), f in LIFE.items()}, "new"),
+    "PROFILES": profiles,
     "LATCH": lambda: drawn({(s.value, e.value): f.value for (s, e), f in LATCH.items()}, "armed"),
 }
 
@@ -188,6 +214,12 @@ def test_generated_region_is_up_to_date(page: str, what: str, text: str) -> None
 def test_both_tables_are_drawn() -> None:
     drawn_in = {what: page for page, what, _ in regions()}
     assert drawn_in["LIFE"] == drawn_in["LATCH"] == str(Path("explanation", "architecture.md"))
+
+
+def test_the_profiles_are_listed() -> None:
+    assert ("PROFILES", str(Path("reference", "bench-file.md"))) in {
+        (w, p) for p, w, _ in regions()
+    }
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -11,6 +11,8 @@ from decimal import Decimal
 # is wider ("nan", "1_0", other scripts' digits), and none of that means "off".
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 
+_STATUS = re.compile(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}")
+
 
 def accepted(reply: str, answers: Iterable[str]) -> bool:
     """Return whether ``reply`` is one of ``answers``.
@@ -31,6 +33,27 @@ def accepted(reply: str, answers: Iterable[str]) -> bool:
     return len(fields) > 1 and all(
         any(_same(field.strip(), answer) for answer in known) for field in fields
     )
+
+
+def without_prefix(reply: str, prefix: str) -> str | None:
+    """Return what follows ``prefix``, compared in any case, in ``reply``; None: it isn't there."""
+    text, start = reply.strip(), prefix.strip()
+    if text[: len(start)].casefold() != start.casefold():
+        return None
+    return text[len(start) :]
+
+
+def masked(status: str, mask: int) -> str | None:
+    """Return in decimal those bits of a status number that are in ``mask``; None: it is none.
+
+    Args:
+        status: A number without sign, in decimal or, after ``0x``, in hexadecimal.
+        mask: The bits that count.
+    """
+    text = status.strip()
+    if not _STATUS.fullmatch(text):
+        return None
+    return str(int(text, 16 if text[:2] in ("0x", "0X") else 10) & mask)
 
 
 def _same(field: str, answer: str) -> bool:

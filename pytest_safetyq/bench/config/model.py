@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from pytest_safetyq.bench.config.answers import accepted
+from pytest_safetyq.bench.config.answers import accepted, masked, without_prefix
 from pytest_safetyq.bench.config.rules import Rule
 from pytest_safetyq.bench.setpoints import SetpointPattern
 
@@ -84,8 +84,16 @@ class Confirm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How "off" is read back.
 
     Attributes:
-        query: The question; its reply is always read.
+        query: The question; its reply is always read, whether it has a ``?`` or not (TSP asks
+            with ``print(...)``).
         accept: The answers that mean "off".
+        prefix: What the reply begins with, in any case, before the answer itself (``STA:`` of
+            ``STA: 1``); a reply that begins with anything else isn't "off".
+        mask: The answer is a status number, decimal or hexadecimal (``0x31``), and only these
+            of its bits are held against ``accept``.
+
+    Raises:
+        ValueError: There is a ``mask``, and an answer that is no number.
     """
 
     query: Annotated[
@@ -101,10 +109,33 @@ class Confirm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ],
         Rule(what="the answers that mean off", example="[0, OFF]", min_items=1),
     ]
+    prefix: Annotated[
+        str, Rule(what="what the reply begins with", example='"STA:"', pattern=SOME_TEXT)
+    ] = ""
+    mask: (
+        Annotated[
+            int,
+            Rule(what="the bits that count, as a number", example="0x30", least=1),
+        ]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        never = [
+            answer for answer in self.accept if self.mask and masked(answer, self.mask) is None
+        ]
+        if never:
+            raise ValueError(
+                f'"mask" with {never[0]} in "accept"; '
+                "write what is left of the number, such as accept: [0]"
+            )
 
     def accepts(self, reply: str) -> bool:
         """Return whether ``reply`` means "off"; see `answers.accepted`."""
-        return accepted(reply, self.accept)
+        answer = without_prefix(reply, self.prefix)
+        if answer is not None and self.mask is not None:
+            answer = masked(answer, self.mask)
+        return answer is not None and accepted(answer, self.accept)
 
 
 class Identity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,7 +172,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         off: The off sequence, in order. Empty, together with no ``confirm``: there is
             nothing to switch off (a meter). It has no default, so that nobody says so by
             leaving it out.
-        confirm: How "off" is read back.
+        confirm: How "off" is read back; several, as where each channel is asked by itself:
+            all must accept.
         settle_s: Time from the last step of ``off`` until the confirm query can be true.
         gap_s: Least time between two commands.
         device_clear: The instrument takes a device clear (IEEE 488.1 SDC, USBTMC
@@ -166,7 +198,18 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[Step, ...],
         Rule(what="the commands that switch everything off", example='off: ["OUTP OFF"]'),
     ]
-    confirm: Confirm | None = None
+    confirm: (
+        Confirm
+        | Annotated[
+            tuple[Confirm, ...],
+            Rule(
+                what="how off is read back",
+                example='confirm: [{query: "OUTP1?", accept: [0]}]',
+                min_items=1,
+            ),
+        ]
+        | None
+    ) = None
     settle_s: Seconds = 0.0
     gap_s: Seconds = 0.0
     device_clear: bool = False
@@ -193,6 +236,13 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(
                 '"confirm" without "off"; write what switches it off, such as off: ["OUTP OFF"]'
             )
+
+    @property
+    def confirms(self) -> tuple[Confirm, ...]:
+        """Everything that must read back as "off"; empty where there is nothing to switch off."""
+        if self.confirm is None:
+            return ()
+        return self.confirm if isinstance(self.confirm, tuple) else (self.confirm,)
 
 
 class SerialConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,8 +8,9 @@ __all__ = ["match_identity", "profile_names", "shipped_profile"]
 def match_identity(idn: str) -> str | None:
     """Return the name of the shipped profile that fits a reply to ``*IDN?``.
 
-    The longest matching text wins: it is the most specific. A profile that matches any
-    reply (``generic-scpi``) is never returned, because falling back is the caller's decision.
+    The longest matching text wins: it is the most specific; of equals the first by name. A
+    profile that matches any reply (``generic-scpi``) is never returned, because falling back
+    is the caller's decision.
 
     Args:
         idn: The reply, terminator included or not.

@@ -52,6 +52,7 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
             write_terminator=write_terminator,
             identity_query=query,
             ends_with_path=not spec.resource.startswith("ASRL"),
+            gap_s=profile.gap_s,
         )
     address = VisaAddress(
         resource=spec.resource,
@@ -65,6 +66,7 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
         write_terminator=write_terminator,
         identity_query=query,
         device_clear=profile.device_clear,
+        gap_s=profile.gap_s,
     )
 
 

@@ -46,8 +46,8 @@ class OffSequence:
         """
         steps = await self._switch_off(attempt, submitted_s)
         await asyncio.sleep(self._instrument.profile.settle_s)
-        step, confirmed_s = await self._read_back(attempt, submitted_s)
-        return [*steps, step], confirmed_s
+        answers, confirmed_s = await self._read_back(attempt, submitted_s)
+        return [*steps, *answers], confirmed_s
 
     async def _switch_off(self, attempt: int, submitted_s: float) -> list[EStopStep]:
         sent = [
@@ -56,16 +56,21 @@ class OffSequence:
         ]
         return [await self._outcome(step, reply, attempt) for step, reply in sent]
 
-    async def _read_back(self, attempt: int, submitted_s: float) -> tuple[EStopStep, float | None]:
-        """Ask for the confirmation; return the step, and when it confirmed, or None."""
-        confirm = self._instrument.profile.confirm
-        assert confirm is not None
-        step = Step(send=confirm.query, reply=True)
-        reply = self._submit(step, f"{self._cmd_id} {attempt}.confirm", submitted_s)
-        outcome = await self._outcome(step, reply, attempt)
-        if outcome.reply is not None and confirm.accepts(outcome.reply):
-            return outcome, time.monotonic()
-        return outcome, None
+    async def _read_back(
+        self, attempt: int, submitted_s: float
+    ) -> tuple[list[EStopStep], float | None]:
+        """Ask for every confirmation; return the steps, and when all had confirmed, or None."""
+        confirms = self._instrument.profile.confirms
+        sent = [
+            (step, self._submit(step, f"{self._cmd_id} {attempt}.confirm {number}", submitted_s))
+            for number, step in enumerate((Step(send=c.query, reply=True) for c in confirms), 1)
+        ]
+        outcomes = [await self._outcome(step, reply, attempt) for step, reply in sent]
+        all_off = all(
+            outcome.reply is not None and confirm.accepts(outcome.reply)
+            for confirm, outcome in zip(confirms, outcomes, strict=True)
+        )
+        return outcomes, time.monotonic() if all_off else None
 
     def _submit(self, step: Step, cmd_id: str, submitted_s: float) -> Reply | Exception:
         """Submit one step; past the limits, which are for set-points of tests."""

@@ -37,7 +37,8 @@ def opening_bound_s(spec: InstrumentSpec) -> float:
     """
     profile_s = None if spec.profile is None else spec.profile.timeout_s
     readback_s = spec.timeout_s or profile_s or LONGEST_READBACK_S
-    return 3 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readback_s
+    readbacks = 1 if spec.profile is None else max(1, len(spec.profile.confirms))
+    return 3 * OPEN_TIMEOUT_S + SEARCH_TIMEOUT_S + readbacks * readback_s
 
 
 async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
@@ -46,7 +47,7 @@ async def open_instrument(spec: InstrumentSpec) -> OwnedInstrument:
     Raises:
         LinkLost: It can't be opened; the message says what was found instead.
         SafetyError: It is another model than the bench file says, or doesn't answer the
-            confirm query of its profile: then "off" could never be confirmed.
+            confirm queries of its profile: then "off" could never be confirmed.
     """
     if spec.simulated:
         importlib.import_module("sim_instruments").install()
@@ -80,6 +81,7 @@ async def _with_profile(
     if model != FALLBACK_MODEL:
         await link.close()
         assert spec.profile is not None
+        await asyncio.sleep(spec.profile.gap_s)  # the first link has asked just now
         link = link_of(spec, spec.profile, spec.profile.identity)
         await link.open(OPEN_TIMEOUT_S)
     return link, spec
@@ -150,25 +152,24 @@ async def _identified(spec: InstrumentSpec, link: InstrumentLink, answer: str) -
 
 
 async def _prove_readback(instrument: OwnedInstrument) -> None:
-    """Ask the confirm query once, so that a profile that can't confirm is never trusted."""
-    confirm = instrument.profile.confirm
-    if confirm is None:
-        return
-    reply = instrument.dispatcher.enqueue(
-        "readback",
-        confirm.query.encode("latin-1"),
-        Priority.SAFETY,
-        timeout=instrument.timeout_s,
-        expect_reply=True,
-    )
-    try:
-        answer = await reply
-    except SafetyError as error:
-        raise SafetyError(
-            f"{instrument.name}: model {instrument.model} reads back with {confirm.query!r}, which"
-            f" {instrument.spec.resource} doesn't answer ({error}); choose another model"
-        ) from error
-    if not answer.strip():
-        raise SafetyError(
-            f"{instrument.name}: {confirm.query!r} is answered with nothing; choose another model"
+    """Ask every confirm query once, so that a profile that can't confirm is never trusted."""
+    for confirm in instrument.profile.confirms:
+        reply = instrument.dispatcher.enqueue(
+            "readback",
+            confirm.query.encode("latin-1"),
+            Priority.SAFETY,
+            timeout=instrument.timeout_s,
+            expect_reply=True,
         )
+        try:
+            answer = await reply
+        except SafetyError as error:
+            raise SafetyError(
+                f"{instrument.name}: model {instrument.model} reads back with {confirm.query!r},"
+                f" which {instrument.spec.resource} doesn't answer ({error}); choose another model"
+            ) from error
+        if not answer.strip():
+            raise SafetyError(
+                f"{instrument.name}: {confirm.query!r} is answered with nothing;"
+                " choose another model"
+            )

@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from pytest_safetyq.bench.config import Step
 from pytest_safetyq.bench.reports import DISPATCH_SLACK_S, Distribution, LatencyStats
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.dispatcher.reply import Reply
@@ -19,39 +20,43 @@ async def probe(
         instrument: The instrument.
         samples: How many safety commands to send.
         backlog: How many POLL commands wait when each one is submitted.
-        command: The safety command; None: the first of the profile's off sequence.
+        command: The safety command; None: the profile's off sequence, of which the first
+            command is the one that is measured.
 
     Raises:
         ValueError: A number is out of range, or the profile has no off sequence.
         SafeStateUnconfirmed: After a safety command "off" could not be read back.
     """
     profile = instrument.profile
-    confirm = profile.confirm
-    if confirm is None:
+    confirms = profile.confirms
+    if not confirms:
         raise ValueError(f"{instrument.name}: model {instrument.model} has nothing to switch off")
     if samples < 1:
         raise ValueError(f"samples must be 1 or more, not {samples}")
     if backlog < 0:
         raise ValueError(f"backlog must be 0 or more, not {backlog}")
-    safety = command if command is not None else profile.off[0].send
+    steps = profile.off if command is None else (Step(send=command),)
+    safety = steps[0].send
     dispatches: list[TransactionRecord] = []
     confirmed_s: list[float] = []
     polls: list[Reply] = []
     try:
         for number in range(samples):
-            _fill(instrument, confirm.query, backlog, polls)
-            sent = instrument.submit(f"probe {number}", safety.encode("latin-1"), Priority.SAFETY)
+            _fill(instrument, confirms[0].query, backlog, polls)
+            sent = [_submit(instrument, step, f"probe {number}") for step in steps]
             submitted_s = time.monotonic()
-            await _settled(sent, safety)
+            for step, reply in zip(steps, sent, strict=True):
+                await _settled(reply, step.send)
             await asyncio.sleep(profile.settle_s)
-            answer = await _confirm(instrument, confirm.query, number)
+            for confirm in confirms:
+                answer = await _confirm(instrument, confirm.query, number)
+                if not confirm.accepts(answer):
+                    raise SafeStateUnconfirmed(
+                        f"{instrument.name}: {confirm.query} answered {answer!r} after {safety}"
+                    )
             confirmed_s.append(time.monotonic() - submitted_s)
-            if not confirm.accepts(answer):
-                raise SafeStateUnconfirmed(
-                    f"{instrument.name}: {confirm.query} answered {answer!r} after {safety}"
-                )
-            assert sent.record is not None
-            dispatches.append(sent.record)
+            assert sent[0].record is not None
+            dispatches.append(sent[0].record)
     finally:
         for poll in polls:
             poll.cancel()
@@ -63,6 +68,12 @@ async def probe(
         backlog=backlog,
         command=safety,
     )
+
+
+def _submit(instrument: OwnedInstrument, step: Step, cmd_id: str) -> Reply:
+    payload = step.send.encode("latin-1")
+    expect_reply = True if step.reply else None
+    return instrument.submit(cmd_id, payload, Priority.SAFETY, expect_reply=expect_reply)
 
 
 def _fill(instrument: OwnedInstrument, query: str, backlog: int, polls: list[Reply]) -> None:
@@ -77,9 +88,7 @@ def _fill(instrument: OwnedInstrument, query: str, backlog: int, polls: list[Rep
 
 
 async def _confirm(instrument: OwnedInstrument, query: str, number: int) -> str:
-    reply: Reply = instrument.submit(
-        f"probe confirm {number}", query.encode("latin-1"), Priority.SAFETY, expect_reply=True
-    )
+    reply = _submit(instrument, Step(send=query, reply=True), f"probe confirm {number}")
     try:
         return (await _settled(reply, query)).decode("latin-1").strip()
     except SafetyError as error:

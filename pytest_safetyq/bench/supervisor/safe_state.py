@@ -16,8 +16,8 @@ class SafeState:
     """One instrument's way to its safe state.
 
     The off sequence is sent as SAFETY commands, all at once, so that nothing comes between
-    them; then "off" is read back. Not confirmed: the sequence is sent again, with the link
-    resynchronised first, and at last reopened.
+    them; then "off" is read back, with every confirm query. Not confirmed: the sequence is sent
+    again, with the link resynchronised first, and at last reopened.
 
     Two requests at the same time are one: the second waits for the outcome of the first.
 
@@ -51,7 +51,7 @@ class SafeState:
         before each, after what has the link or is ahead of it now.
         """
         profile, instrument = self._instrument.profile, self._instrument
-        commands = len(profile.off) + 1
+        commands = len(profile.off) + len(profile.confirms)
         attempt_s = commands * instrument.transaction_bound_s + profile.settle_s
         pauses_s = sum(_pause_s(attempt) for attempt in range(2, profile.attempts + 1))
         return instrument.safety_bound_s + profile.attempts * attempt_s + pauses_s

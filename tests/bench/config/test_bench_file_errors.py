@@ -7,6 +7,7 @@ import pytest
 from config_helpers import message_of
 
 from pytest_safetyq.bench.config import BenchFileError, load_profile
+from pytest_safetyq.bench.profiles import profile_names
 
 RIGHT = """\
 instruments:
@@ -143,8 +144,8 @@ MISTAKES = {
     "unknown model, nothing close": (
         "keithley-2400",
         "zzz",
-        '4: instruments.smu.model: no profile "zzz" ships; known are generic-scpi, '
-        "keithley-2400, sim-dmm, sim-load, sim-supply (your own: a path ending in .yaml)",
+        '4: instruments.smu.model: no profile "zzz" ships; known are '
+        f"{', '.join(profile_names())} (your own: a path ending in .yaml)",
     ),
     "a model that is a number": (
         "keithley-2400",

@@ -26,6 +26,11 @@ instruments:
       "off": [":LASER OFF", {send: "X", reply: true}]
       confirm: {query: ":LASER?", accept: [0, "OFF"]}
       identity: null
+  supply:
+    resource: GPIB0::6::INSTR
+    profile:
+      "off": ["X"]
+      confirm: [{query: "A?", accept: [0]}, {query: "B", accept: [0], prefix: "B:", mask: 0x3}]
 """
 
 
@@ -65,6 +70,8 @@ def test_a_right_file_passes_both(tmp_path: Path) -> None:
         ("parity: even", "parity: evn"),
         ("    resource: GPIB0::24::INSTR\n", ""),
         ('accept: [0, "OFF"]', "accept: []"),
+        ("confirm: [{query", "confirm: [{ask"),
+        ("mask: 0x3", "mask: 0"),
         ('{send: "X", reply: true}', '{sent: "X"}'),
         ("  laser:", "  2nd:"),
         ("    profile:", "    model: generic-scpi\n    profile:"),

@@ -8,6 +8,7 @@ import pytest
 from supervisor_helpers import LOADED_S, in_background, off_link, profile_of, started, until
 
 from pytest_safetyq import EStopLatched, Priority, SafeStateUnconfirmed, SafetyError
+from pytest_safetyq.bench.config import Confirm, Profile, Step
 from pytest_safetyq.bench.reports import DISPATCH_SLACK_S
 from pytest_safetyq.bench.supervisor.instrument import OwnedInstrument
 from pytest_safetyq.bench.supervisor.probe import probe
@@ -39,6 +40,20 @@ async def test_it_sends_each_sample_behind_a_backlog_and_reads_it_back() -> None
     assert 0.0 <= stats.queue_wait.min <= stats.queue_wait.p50 <= stats.queue_wait.max
     assert stats.confirmed_off.min >= 0.004
     assert stats.queue_wait.min < stats.confirmed_off.max
+    await smu.close()
+
+
+async def test_it_sends_the_whole_sequence_reads_its_replies_and_asks_every_confirm_query() -> None:
+    link = ScriptedLink({b"OUT1 0": b"OK", b"OUT2 0": b"OK", b"OUT1?": b"0", b"OUT2?": b"0"})
+    profile = Profile(
+        off=(Step(send="OUT1 0", reply=True), Step(send="OUT2 0", reply=True)),
+        confirm=tuple(Confirm(query=f"OUT{n}?", accept=("0",)) for n in (1, 2)),
+    )
+    smu = await started(link, profile)
+    stats = await probe(smu, samples=2, backlog=0, command=None)
+    assert link.payloads == [b"OUT1 0", b"OUT2 0", b"OUT1?", b"OUT2?"] * 2
+    assert (stats.queue_wait.n, stats.confirmed_off.n, stats.command) == (2, 2, "OUT1 0")
+    assert not link.unread
     await smu.close()
 
 

@@ -115,6 +115,23 @@ async def test_the_confirm_query_is_read_though_it_has_no_question_mark() -> Non
     await smu.close()
 
 
+@pytest.mark.parametrize(("second", "confirmed"), [(b"0.0", True), (b"1", False), (b"", False)])
+async def test_every_confirm_query_is_a_step_and_all_must_accept(
+    second: bytes, confirmed: bool
+) -> None:
+    confirms = tuple(Confirm(query=f"OUT{n}?", accept=("0",)) for n in (1, 2, 3))
+    profile = Profile(off=(Step(send="OFF"),), confirm=confirms, attempts=1)
+    link = ScriptedLink({b"OUT1?": b"0", b"OUT2?": second, b"OUT3?": b"0"})
+    smu = await started(link, profile)
+    report = await enter(smu)
+    assert report.confirmed is confirmed
+    assert link.payloads == [b"OFF", b"OUT1?", b"OUT2?", b"OUT3?"]
+    assert [step.command for step in report.steps] == ["OFF", "OUT1?", "OUT2?", "OUT3?"]
+    assert all(record.priority is SAFETY for record in smu.dispatcher.records)
+    assert latch_of(smu) is (LatchState.SAFE if confirmed else LatchState.TRIPPED)
+    await smu.close()
+
+
 async def test_it_settles_between_the_last_step_and_the_readback() -> None:
     link = off_link()
     smu = await started(link, profile_of("OFF1", "OFF2", settle_s=0.06))
