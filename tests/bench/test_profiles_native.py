@@ -27,9 +27,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimBench]:
 
 
 async def until_on(served: SimBench, name: str) -> None:
-    async with asyncio.timeout(5.0):
-        while set(served.control.state(name).output.values()) != {True}:
-            await asyncio.sleep(0.005)
+    for _ in range(1000):
+        if set(served.control.state(name).output.values()) == {True}:
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail(f"{name} did not go on")
 
 
 @pytest.mark.parametrize("wire", WIRES)
