@@ -113,9 +113,11 @@ def entry_from_json(line: str | bytes) -> WitnessEntry:
 def read_witness(path: str | Path) -> list[WitnessEntry]:
     """Read every entry of a witness file, in the order of execution.
 
+    The last one is left out while its line is being written.
+
     Raises:
         OSError: the file cannot be read.
         ValueError: a line is not JSON.
     """
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    *lines, _unfinished = Path(path).read_bytes().split(b"\n")
     return [entry_from_json(line) for line in lines]

@@ -131,11 +131,12 @@ def on_signal_to_end(told: Callable[[str], None]) -> None:
         told: Is given ``SIGTERM``, ``SIGINT``, ``SIGHUP`` or, on Windows, ``SIGBREAK``.
     """
     loop = asyncio.get_running_loop()
+
+    def tell(number: int, _frame: object) -> None:
+        # A loop that is closed has done what it was told; its own handlers would be gone by then.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(told, signal.Signals(number).name)
+
     for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
-        try:
-            loop.add_signal_handler(number, told, name)
-        except NotImplementedError:  # the loops of Windows have no signal handlers
-            signal.signal(number, lambda *_, name=name: loop.call_soon_threadsafe(told, name))
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), tell)

@@ -13,6 +13,7 @@ import pyvisa
 from pyvisa.resources import MessageBasedResource
 
 from sim_instruments import WITNESS_VARIABLE, WitnessEntry, read_witness
+from sim_instruments.witness import Witness
 
 Connect = Callable[..., MessageBasedResource]
 SMU, SUPPLY, DMM = (f"GPIB0::{address}::INSTR" for address in (5, 6, 7))
@@ -108,3 +109,11 @@ def test_a_line_that_is_not_an_entry_is_an_error(tmp_path: Path) -> None:
     path.write_text("nonsense\n")
     with pytest.raises(ValueError, match="Expecting value"):
         read_witness(path)
+
+
+def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "witness.jsonl"
+    Witness(file).record("GPIB0::5::INSTR", "*IDN?", "X", {"1": True})
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole[:8])
+    assert [entry.message for entry in read_witness(file)] == ["*IDN?"]
