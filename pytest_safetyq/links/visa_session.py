@@ -171,7 +171,12 @@ class VisaSession:
     def _read_message(self, until_s: float) -> bytes:
         with _as_link_lost("read failed"):
             self._resource.timeout = _ms_until(until_s)
-            return bytes(self._resource.read_raw(CHUNK_BYTES))
+            message = bytes(self._resource.read_raw(CHUNK_BYTES))
+        if not message:
+            # PyVISA-py's HiSLIP returns this at once where no question is open: to whoever
+            # waits for silence it would be one reply after the other, and never silence.
+            raise TimeoutError("read failed: there is nothing to read")
+        return message
 
 
 def _open(address: VisaAddress, timeout_s: float) -> Any:
