@@ -18,7 +18,7 @@ log = logging.getLogger("pytest_safetyq.links")
 
 T = TypeVar("T")
 
-RETURN_GRACE_S = 0.015
+RETURN_GRACE_S = 0.01
 """Seconds that a backend gets to return from a call whose time is up."""
 
 AGAIN_S = 0.01
@@ -264,10 +264,11 @@ class VisaLink:
         try:
             return await thread.call(lambda: function(session))
         except asyncio.CancelledError:
-            # The backend's own timeout ends about now: the session may be good for more.
-            returned = await thread.settled(RETURN_GRACE_S)
             if thread is self._thread:
-                self._overstayed = not returned
+                # At once: whoever looks must not take it for free until the grace is over.
+                self._overstayed = True
+            # The backend's own timeout ends about now: the session may be good for more.
+            await thread.settled(RETURN_GRACE_S)
             raise
 
     def _stripped(self, reply: bytes) -> bytes:
