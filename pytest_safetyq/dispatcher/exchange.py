@@ -99,7 +99,10 @@ class Exchange:
         link, over = self._interruptible_link, self._over
         if link is None or over is None or over.done():
             return  # it has ended in this turn of the loop
-        self._interruption = Interruption(link)
+        budget_s = link.interrupt_budget_s
+        if budget_s is None:
+            return  # the path has gone meanwhile, and with it what is in flight
+        self._interruption = Interruption(link, budget_s)
         set_once(over)
 
     async def transact(

@@ -11,12 +11,11 @@ class Interruption:
     """Has a link free itself, and doesn't wait for it any longer than it said.
 
     Args:
-        link: The link; it offers this at the moment.
+        link: The link.
+        budget_s: Seconds that it may take.
     """
 
-    def __init__(self, link: InterruptibleLink) -> None:
-        budget_s = link.interrupt_budget_s
-        assert budget_s is not None
+    def __init__(self, link: InterruptibleLink, budget_s: float) -> None:
         self._until_s = time.monotonic() + budget_s
         self._task = asyncio.get_running_loop().create_task(link.interrupt(budget_s))
 
