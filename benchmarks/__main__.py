@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 
-from benchmarks import dispatcher, latency, opening, plugin, scheduler, under_load, wires
+from benchmarks import dispatcher, interrupt, latency, opening, plugin, scheduler, under_load, wires
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "plugin": plugin.run,
     "opening": opening.run,
     "under_load": under_load.run,
+    "interrupt": interrupt.run,
     "wires": wires.run,
 }
 

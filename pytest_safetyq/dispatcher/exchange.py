@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from pytest_safetyq.dispatcher.alarm import Alarm, set_once
+from pytest_safetyq.dispatcher.interruption import Interruption
 from pytest_safetyq.dispatcher.payload import in_words
-from pytest_safetyq.errors import LinkLost, TransactionTimeout
-from pytest_safetyq.links import DeadlineLink, Link
+from pytest_safetyq.errors import LinkLost, Preempted, TransactionTimeout
+from pytest_safetyq.links import DeadlineLink, InterruptibleLink, Link
 from pytest_safetyq.scheduling import Condition
 
 T = TypeVar("T")
@@ -41,6 +42,9 @@ class Exchange:
         self._link = link
         # Asked once: looking a protocol up takes as long as the rest of a transaction.
         self._deadline_link = link if isinstance(link, DeadlineLink) else None
+        self._interruptible_link = link if isinstance(link, InterruptibleLink) else None
+        self._interruption: Interruption | None = None
+        self._over: asyncio.Future[None] | None = None
         self._delay_s = delay_s
         self._owed = 0
         self._strays: set[asyncio.Task[Any]] = set()
@@ -54,6 +58,14 @@ class Exchange:
     def resync_budget_s(self) -> float:
         """Seconds that `restore` may take at the most."""
         return self._link.resync_budget_s
+
+    @property
+    def interrupt_budget_s(self) -> float | None:
+        """Seconds after which the link is free if `interrupt` is called; None: it can't be."""
+        if self._interruptible_link is None:
+            return None
+        budget_s = self._interruptible_link.interrupt_budget_s
+        return None if budget_s is None else budget_s + self._delay_s
 
     def look(self) -> Condition:
         """Return the condition of the link, after a look at the link itself."""
@@ -82,6 +94,17 @@ class Exchange:
         """Leave nothing on the loop: there will be no transaction for a long time, or ever."""
         self._alarm.cancel()
 
+    def interrupt(self) -> None:
+        """Break off the transaction in flight; `transact` raises Preempted once that is done."""
+        link, over = self._interruptible_link, self._over
+        if link is None or over is None or over.done():
+            return  # it has ended in this turn of the loop
+        budget_s = link.interrupt_budget_s
+        if budget_s is None:
+            return  # the path has gone meanwhile, and with it what is in flight
+        self._interruption = Interruption(link, budget_s)
+        set_once(over)
+
     async def transact(
         self,
         payload: bytes,
@@ -104,6 +127,7 @@ class Exchange:
 
         Raises:
             TransactionTimeout: ``budget_s`` ran out before all of that was done.
+            Preempted: It was broken off by `interrupt`.
             Exception: Whatever the link raised.
         """
         self.dispatched_s = self.written_s = None
@@ -115,6 +139,12 @@ class Exchange:
                 lambda: self._converse(payload, expects_reply), budget_s, at_once
             )
         except BaseException as error:
+            if self._interruption is not None and not isinstance(error, Exception):
+                self._interruption.give_up()
+            elif self._interruption is not None:
+                await self._freed(self._interruption, expects_reply=expects_reply)
+                message = f"{in_words(payload)} gave way to a safety command"
+                raise Preempted(f"{self._name}: {message}") from error
             self._judge(error, expects_reply=expects_reply)
             if isinstance(error, TimeoutError) and not isinstance(error, TransactionTimeout):
                 raise TransactionTimeout(self._overdue(payload, budget_s)) from error
@@ -123,6 +153,8 @@ class Exchange:
                 raise LinkLost(f"{self._name}: {what}: {error}") from error
             raise
         self._owed -= expects_reply
+        if self._interruption is not None:  # it came too late, and must not strike what follows
+            await self._freed(self._interruption, expects_reply=False)
         return reply
 
     async def restore(self, *, expects_reply: bool) -> None:
@@ -183,7 +215,7 @@ class Exchange:
         cancelled; and a cancellation meant for the caller could be swallowed in it.
         """
         loop = asyncio.get_running_loop()
-        over = loop.create_future()
+        self._over = over = loop.create_future()
         task = loop.create_task(_then_set(over, call, at_once))
         self._alarm.set(over, budget_s)
         try:
@@ -192,6 +224,7 @@ class Exchange:
             await self._abandon(task)
             raise
         finally:
+            self._over = None
             self._alarm.lift()
         if not task.done():
             await self._abandon(task)
@@ -213,6 +246,19 @@ class Exchange:
         self._strays.discard(stray)
         if not stray.cancelled():
             stray.exception()  # its owner was told of the timeout; nobody else asks
+
+    async def _freed(self, interruption: Interruption, *, expects_reply: bool) -> None:
+        """Wait until the link takes a message again, and give it its condition."""
+        try:
+            succeeded = await interruption.succeeded()
+        finally:
+            self._interruption = None
+        if not succeeded or self.written_s is None:
+            self.condition = Condition.LOST
+            return
+        if expects_reply:
+            self.distrust(lost=False)
+        await asyncio.sleep(max(0.0, self.written_s + self._delay_s - time.monotonic()))
 
     def _judge(self, error: BaseException, *, expects_reply: bool) -> None:
         """Give the link its condition after ``error``."""

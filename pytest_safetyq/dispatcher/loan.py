@@ -110,7 +110,11 @@ class Loan:
         )
         reply = command.ticket = Reply(loop=asyncio.get_running_loop())
         self._request(command)
-        return await reply
+        try:
+            return await reply
+        except Preempted:
+            self._refused = True  # broken off: the job is over, whatever it makes of this
+            raise
 
     def _request(self, command: Command) -> None:
         """Ask for a transaction.

@@ -66,9 +66,16 @@ class Worker:
     def make_way(self, command: Command) -> None:
         """Let a newly submitted ``command`` go before what the worker is about.
 
-        A loan of a less urgent job is recalled; and waiting for stale replies is broken off
-        for a SAFETY command that needs no reply, as a dirty link still takes a message.
+        A loan of a less urgent job is recalled. For a SAFETY command the transaction in flight
+        is broken off, if the scheduler says so; and waiting for stale replies is, if it needs no
+        reply, as a dirty link still takes a message.
         """
+        if (
+            command.priority is Priority.SAFETY
+            and self.in_flight is not None
+            and self._scheduler.break_off(time.monotonic())
+        ):
+            self.exchange.interrupt()
         if self.loan is not None and command.priority < self.loan.job.priority:
             self.loan.recall(Preempted(f"{self.loan.job.cmd_id} gave way to {command.cmd_id}"))
         if (
@@ -129,7 +136,12 @@ class Worker:
         """Carry out one transaction, whatever becomes of it."""
         assert command.timeout_s is not None
         self.in_flight = command
-        self._scheduler.occupy(time.monotonic() + command.timeout_s)
+        self._scheduler.occupy(
+            time.monotonic() + command.timeout_s,
+            interrupt_s=None
+            if command.priority is Priority.SAFETY
+            else self.exchange.interrupt_budget_s,
+        )
 
         def succeeded(reply: bytes) -> None:
             self._end(command, "ok", reply)
@@ -146,6 +158,8 @@ class Worker:
             raise
         except TransactionTimeout as error:
             self._end(command, "timeout", error)
+        except Preempted as error:
+            self._end(command, "preempted", error)
         except Exception as error:  # noqa: BLE001 - it is the submitter's, and goes to them
             self._end(command, "error", error)
         except BaseException as error:  # somebody means to end the process

@@ -5,13 +5,20 @@ doesn't import PyVISA.
 """
 
 from pytest_safetyq.links.callbacks import CallbackLink
-from pytest_safetyq.links.protocol import DeadlineLink, InstrumentLink, Link, RawBytes
+from pytest_safetyq.links.protocol import (
+    DeadlineLink,
+    InstrumentLink,
+    InterruptibleLink,
+    Link,
+    RawBytes,
+)
 from pytest_safetyq.links.scripted import ScriptedLink, SentMessage
 
 __all__ = [
     "CallbackLink",
     "DeadlineLink",
     "InstrumentLink",
+    "InterruptibleLink",
     "Link",
     "RawBytes",
     "ScriptedLink",

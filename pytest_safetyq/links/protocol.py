@@ -80,6 +80,35 @@ class DeadlineLink(Link, Protocol):
 
 
 @runtime_checkable
+class InterruptibleLink(Link, Protocol):
+    """A link whose transaction in flight can be broken off for something more urgent.
+
+    Attributes:
+        interrupt_budget_s: Seconds after which the next message can be written, counted from
+            the call of `interrupt`; None: this link, as it is open now, offers nothing of
+            the kind, and `interrupt` is not called.
+    """
+
+    @property
+    def interrupt_budget_s(self) -> float | None:
+        """See above."""
+
+    async def interrupt(self, timeout_s: float) -> None:
+        """Free the link, so that the next message can be written, or else say that it is lost.
+
+        The call in progress is cancelled at the same time, and nothing else is called until
+        this returns. For a link whose calls end at once when they are cancelled there may be
+        nothing left to do.
+
+        Args:
+            timeout_s: Seconds after which this is given up, and the link taken for lost.
+
+        Raises:
+            LinkLost: It can't be done; the link is taken for lost.
+        """
+
+
+@runtime_checkable
 class InstrumentLink(DeadlineLink, Protocol):
     """A link that a bench can open by itself, and that knows whom it talks to."""
 

@@ -45,12 +45,15 @@ class ScriptedLink:
         latency_s: Seconds between a message and its reply, unless `on` says otherwise.
         write_s: Seconds that a write takes, unless `on` says otherwise.
         resync_budget_s: Seconds that `resynchronise` waits for owed replies.
+        interrupt_budget_s: Seconds that `interrupt` may take; None: it isn't offered.
+        interrupt_s: Seconds that `interrupt` takes.
 
     Attributes:
         sent: Every message that was written, oldest first.
         unread: The replies that wait to be read.
         resynchronised: How often `resynchronise` was called.
         reopened: How many of those calls were for a lost link.
+        interrupted: How often `interrupt` was called.
         closed: Whether `close` was called.
     """
 
@@ -61,6 +64,8 @@ class ScriptedLink:
         latency_s: float = 0.0,
         write_s: float = 0.0,
         resync_budget_s: float = 0.5,
+        interrupt_budget_s: float | None = None,
+        interrupt_s: float = 0.0,
     ) -> None:
         self._latency_s = latency_s
         self._write_s = write_s
@@ -68,11 +73,14 @@ class ScriptedLink:
         self._once: dict[bytes, deque[_Line]] = {}
         self._ready = asyncio.Event()
         self._last_due_s = 0.0
+        self._interrupt_s = interrupt_s
         self.resync_budget_s = resync_budget_s
+        self.interrupt_budget_s = interrupt_budget_s
         self.sent: list[SentMessage] = []
         self.unread: deque[tuple[float, bytes | BaseException]] = deque()
         self.resynchronised = 0
         self.reopened = 0
+        self.interrupted = 0
         self.closed = False
 
     def on(
@@ -144,6 +152,14 @@ class ScriptedLink:
                 discard()
         else:
             await drain(self.read, owed=owed, budget_s=self.resync_budget_s, discard=discard)
+
+    async def interrupt(self, timeout_s: float) -> None:
+        """Break off what the instrument is about: the replies that are not due yet never come."""
+        self.interrupted += 1
+        await asyncio.sleep(self._interrupt_s)
+        now = time.monotonic()
+        self.unread = deque(reply for reply in self.unread if reply[0] <= now)
+        self._last_due_s = now
 
     async def close(self) -> None:
         """Close the link; what is written afterwards raises `LinkLost`."""

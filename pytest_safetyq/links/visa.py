@@ -2,21 +2,28 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from typing import Self, TypeVar
 
 from pytest_safetyq.errors import LinkLost
+from pytest_safetyq.links.breaking import BREAK_S, RENEW_S, Breaker
 from pytest_safetyq.links.daemon import DaemonThread
 from pytest_safetyq.links.identity import IdentityCheck
 from pytest_safetyq.links.pace import Pace
 from pytest_safetyq.links.protocol import RawBytes
-from pytest_safetyq.links.visa_session import VisaAddress, VisaSession
+from pytest_safetyq.links.visa_session import VisaAddress, VisaSession, one_line
+
+log = logging.getLogger("pytest_safetyq.links")
 
 T = TypeVar("T")
 
-RETURN_GRACE_S = 0.015
+RETURN_GRACE_S = 0.01
 """Seconds that a backend gets to return from a call whose time is up."""
+
+AGAIN_S = 0.01
+"""Seconds that a call that was broken off gets to return before it is broken off once more."""
 
 CLOSE_S = 0.2
 """Seconds that closing a session gets before the next one is opened all the same."""
@@ -79,6 +86,12 @@ class VisaLink:
         return self._overstayed and self._thread.is_busy()
 
     @property
+    def interrupt_budget_s(self) -> float | None:
+        """Seconds after which `interrupt` lets a message be written; None: not offered."""
+        offered = self._session is not None and self._session.breaker is not None
+        return BREAK_S + RENEW_S if offered else None
+
+    @property
     def has_unread(self) -> bool:
         """False: a blocking session can only find out by waiting for it."""
         return False
@@ -130,6 +143,23 @@ class VisaLink:
         self._check.answered()
         return reply if self._raw else self._stripped(reply)
 
+    async def interrupt(self, timeout_s: float) -> None:
+        """Break off the call in progress by a channel beside it.
+
+        The call itself has been cancelled by then, so that no other follows it. Where
+        that costs the session, or the call goes on all the same, a new one is opened.
+        """
+        thread, session = self._thread, self._session
+        until = time.monotonic() + timeout_s
+        if thread is None or session is None or session.breaker is None:
+            return
+        freed = await self._broken_off(session.breaker, thread, min(BREAK_S, timeout_s))
+        if not (freed and session.breaker.keeps_session):
+            self.deadline_s = until
+            async with asyncio.timeout(until - time.monotonic()):
+                await self._close_before_opening()
+                await self._open_session()
+
     async def resynchronise(self, *, owed: int, lost: bool, discard: Callable[[], None]) -> None:
         """Clear the link up, or reopen it where that fails or the path is lost.
 
@@ -159,6 +189,27 @@ class VisaLink:
             if thread.is_busy():
                 self._left_behind.append(thread)
             thread.end(session.close if session is not None else None)
+
+    async def _broken_off(self, breaker: Breaker, thread: DaemonThread, timeout_s: float) -> bool:
+        """Break off the call that ``thread`` is in; return whether it has ended."""
+        # A thread of its own, as this may hang just as what it is to free.
+        aside = DaemonThread(f"safetyq interrupt {self._address.resource}")
+        until_s = time.monotonic() + timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                await aside.call(lambda: breaker.break_off(until_s))
+                while not await thread.settled(AGAIN_S):
+                    # It came before the call that it was meant for.
+                    await aside.call(lambda: breaker.break_off(until_s))
+        except TimeoutError:
+            log.warning("%s: not interrupted in %g s", self._address.resource, timeout_s)
+        except Exception as error:  # noqa: BLE001 - a backend raises what it likes
+            log.warning("%s: not interrupted: %s", self._address.resource, one_line(error))
+        else:
+            return True
+        finally:
+            aside.end()
+        return False
 
     async def _close_before_opening(self) -> None:
         """Close the session, and wait for that if it can be: some instruments take one only."""
@@ -221,8 +272,11 @@ class VisaLink:
         try:
             return await thread.call(lambda: function(session))
         except asyncio.CancelledError:
+            if thread is self._thread:
+                # At once: whoever looks must not take it for free until the grace is over.
+                self._overstayed = True
             # The backend's own timeout ends about now: the session may be good for more.
-            self._overstayed = not await thread.settled(RETURN_GRACE_S)
+            await thread.settled(RETURN_GRACE_S)
             raise
 
     def _stripped(self, reply: bytes) -> bytes:

@@ -6,6 +6,7 @@ file as two: ``TimeoutError``, and `LinkLost` for all the rest.
 """
 
 import contextlib
+import logging
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,9 @@ from pyvisa.resources import MessageBasedResource
 from pyvisa.rname import to_canonical_name
 
 from pytest_safetyq.errors import LinkLost
+from pytest_safetyq.links.breaking import Breaker, Interrupt
+
+log = logging.getLogger("pytest_safetyq.links")
 
 CHUNK_BYTES = 20 * 1024
 
@@ -33,6 +37,7 @@ class VisaAddress:
         attributes: Values for attributes of the PyVISA resource, such as ``baud_rate``.
         read_terminator: What ends a reply where the wire itself has no END (serial, socket).
         block_terminator: Whether it also comes behind a definite length block, there.
+        interrupt: How a transaction in flight may be broken off, where the wire has it.
     """
 
     resource: str
@@ -40,6 +45,7 @@ class VisaAddress:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     read_terminator: bytes = b"\n"
     block_terminator: bool = True
+    interrupt: Interrupt = "none"
 
 
 class VisaSession:
@@ -49,16 +55,22 @@ class VisaSession:
         address: What to open.
         timeout_s: Seconds that opening may take, as far as the backend keeps to it.
 
+    Attributes:
+        breaker: Breaks off a call in progress, from another thread; None: nothing does.
+
     Raises:
         LinkLost: It can't be opened.
     """
 
     def __init__(self, address: VisaAddress, timeout_s: float) -> None:
+        until_s = time.monotonic() + timeout_s
         with _as_link_lost(f"{address.resource} can't be opened"):
             self._resource = _open(address, timeout_s)
         self._terminator = address.read_terminator
         self._block_terminator = address.block_terminator
+        self.breaker: Breaker | None = None
         try:
+            self.breaker = self._breaker(address, until_s)
             self._ends_by_terminator = self._configure(address)
         except BaseException:
             self.close()
@@ -77,6 +89,31 @@ class VisaSession:
             if by_terminator:
                 resource.read_termination = address.read_terminator.decode("latin-1")
         return by_terminator
+
+    def _breaker(self, address: VisaAddress, until_s: float) -> Breaker | None:
+        """Return what breaks off a call; an instrument without it is as good as any other."""
+        if address.interrupt == "none":
+            return None
+        # Only who asks for it pays for the import of one particular backend.
+        from pytest_safetyq.links.pyvisa_py_breaking import breaker_of  # noqa: PLC0415
+
+        try:
+            remaining_s = max(0.0, until_s - time.monotonic())
+            breaker = breaker_of(self._resource, address.interrupt, remaining_s)
+        except Exception as error:  # noqa: BLE001 - a backend raises what it likes
+            reason = one_line(error)
+        else:
+            if breaker is not None:
+                return breaker
+            reason = "this wire and backend have nothing of the kind"
+        log.warning(
+            "%s: interrupt: %s is not offered (%s); a safety command waits for the rest of the"
+            " budget in flight",
+            address.resource,
+            address.interrupt,
+            reason,
+        )
+        return None
 
     def write(self, payload: bytes, until_s: float) -> None:
         """Send ``payload`` as it is, until the monotonic time ``until_s``."""
@@ -109,6 +146,8 @@ class VisaSession:
 
     def close(self) -> None:
         """Close the session; never the resource manager, which others use too."""
+        if self.breaker is not None:
+            self.breaker.close()
         with contextlib.suppress(LinkLost, TimeoutError), _as_link_lost("close failed"):
             self._resource.close()
 
@@ -132,7 +171,12 @@ class VisaSession:
     def _read_message(self, until_s: float) -> bytes:
         with _as_link_lost("read failed"):
             self._resource.timeout = _ms_until(until_s)
-            return bytes(self._resource.read_raw(CHUNK_BYTES))
+            message = bytes(self._resource.read_raw(CHUNK_BYTES))
+        if not message:
+            # PyVISA-py's HiSLIP returns this at once where no question is open: to whoever
+            # waits for silence it would be one reply after the other, and never silence.
+            raise TimeoutError("read failed: there is nothing to read")
+        return message
 
 
 def _open(address: VisaAddress, timeout_s: float) -> Any:

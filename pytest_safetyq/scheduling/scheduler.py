@@ -51,6 +51,7 @@ class Scheduler:
         self._coalescing = Coalescing(coalesce_s)
         self._backlog = Backlog(tau_age_s)
         self._busy_until: float | None = None
+        self._interrupt_s: float | None = None
         self._loan: tuple[Command, float] | None = None
         self.latch = Latch()
 
@@ -114,9 +115,27 @@ class Scheduler:
             self.take(command)
         return command
 
-    def occupy(self, until: float | None) -> None:
-        """Note that the link is busy until ``until`` at the latest; None: free."""
+    def occupy(self, until: float | None, *, interrupt_s: float | None = None) -> None:
+        """Note that the link is busy until ``until`` at the latest; None: free.
+
+        Args:
+            until: Monotonic seconds.
+            interrupt_s: Seconds within which what has the link can be broken off for a SAFETY
+                command; None: it can't be.
+        """
         self._busy_until = until
+        self._interrupt_s = interrupt_s
+
+    def break_off(self, now: float) -> bool:
+        """Decide whether what has the link is broken off for a SAFETY command, now; once.
+
+        It is where that frees the link sooner than the end of the budget does.
+        """
+        until, interrupt_s = self._busy_until, self._interrupt_s
+        if until is None or interrupt_s is None or until - now <= interrupt_s:
+            return False
+        self.occupy(now + interrupt_s)
+        return True
 
     def borrowed(self, job: Command, until: float) -> None:
         """Note that ``job`` has the link, until ``until`` at the latest (may be infinite)."""
@@ -201,6 +220,8 @@ class Scheduler:
         """
         busy_until = self._busy_until
         before_s = busy_until - now if busy_until is not None and busy_until > now else 0.0
+        if self._interrupt_s is not None and priority is Priority.SAFETY:
+            before_s = min(before_s, self._interrupt_s)
         if self._loan is not None:
             job, until = self._loan
             if priority >= job.priority:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pytest_safetyq import LinkLost
-from pytest_safetyq.links import Link, ScriptedLink, SentMessage
+from pytest_safetyq.links import InterruptibleLink, Link, ScriptedLink, SentMessage
 
 
 async def test_it_is_a_link() -> None:
@@ -171,3 +171,22 @@ async def test_a_closed_link_takes_no_message_and_closes_twice() -> None:
     with pytest.raises(LinkLost, match="closed"):
         await link.write(b"A")
     assert link.payloads == []
+
+
+async def test_an_interrupt_takes_its_time_and_ends_what_is_not_due_yet() -> None:
+    link = ScriptedLink({b"A?": b"a"}, interrupt_budget_s=1.0, interrupt_s=0.02)
+    link.on(b"SLOW?", b"slow", after_s=30.0)
+    await link.write(b"A?")
+    await link.write(b"SLOW?")
+    begun_s = time.monotonic()
+    await link.interrupt(1.0)
+    assert time.monotonic() - begun_s >= 0.02
+    assert link.interrupted == 1
+    assert [answer for _, answer in link.unread] == [b"a"]
+    await link.write(b"A?")
+    assert [await link.read(), await link.read()] == [b"a", b"a"]
+
+
+async def test_a_scripted_link_offers_an_interrupt_only_if_it_is_told_to() -> None:
+    assert isinstance(ScriptedLink(), InterruptibleLink)
+    assert ScriptedLink().interrupt_budget_s is None

@@ -123,3 +123,21 @@ async def test_reopening_leaves_no_thread_behind(
         await asyncio.to_thread(thread.join, 5.0)
     assert not any(thread.is_alive() for thread in threads)
     assert not any(session.is_open for session in instrument.sessions)
+
+
+async def test_a_call_that_was_given_up_never_passes_for_one_that_has_returned(
+    instrument: Instrument, open_link: OpenLink
+) -> None:
+    """However late the loop looks again: what is written next would be refused."""
+    link = await open_link()
+    instrument.stuck = True
+    await link.write(b"STUCK?")
+    reading = in_background(link.read())
+    await asyncio.sleep(0.02)
+    reading.cancel()
+    await asyncio.sleep(0)
+    assert not reading.done(), "it has its grace"
+    assert link.lost
+    instrument.release.set()
+    await asyncio.wait({reading}, timeout=1.0)
+    assert not link.lost

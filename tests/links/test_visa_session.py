@@ -48,7 +48,7 @@ class Resource:
 
     def read_raw(self, size: int) -> bytes:
         self._maybe_fail("read")
-        if not self._replies or not self._replies[0]:
+        if not self._replies or (self.read_termination and not self._replies[0]):
             raise errors.VisaIOError(StatusCode.error_timeout)
         reply = self._replies.popleft()
         if self.read_termination is None:
@@ -286,3 +286,11 @@ def test_the_address_is_data_that_stays_as_it_is() -> None:
     assert (address.library, dict(address.attributes), address.read_terminator) == ("", {}, b"\n")
     with pytest.raises(AttributeError):
         address.resource = "Y"  # type: ignore[misc]
+
+
+def test_an_empty_message_is_none(session_of: Callable[..., VisaSession]) -> None:
+    """PyVISA-py's HiSLIP returns it at once where no question is open."""
+    session = session_of(Resource(b"1\n", b"", ends_by_terminator=False))
+    assert session.read(soon()) == b"1\n"
+    with pytest.raises(TimeoutError):
+        session.read(soon())

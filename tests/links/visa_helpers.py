@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from pytest_safetyq import LinkLost
+from pytest_safetyq.links.breaking import Breaker
 from pytest_safetyq.links.visa import VisaLink
 from pytest_safetyq.links.visa_session import VisaAddress
 
@@ -41,6 +42,7 @@ class Instrument:
         exclusive: Whether only one session may be open at a time.
         stuck: While set, a read waits for ``release`` and not for its timeout.
         release: Lets calls that are stuck return.
+        breaker: What its sessions offer to break a call off, or None.
     """
 
     def __init__(self) -> None:
@@ -55,6 +57,7 @@ class Instrument:
         self.exclusive = False
         self.stuck = False
         self.release = threading.Event()
+        self.breaker: Breaker | None = None
         self._replies: deque[tuple[float, bytes]] = deque()
         self._last_due_s = 0.0
 
@@ -106,6 +109,7 @@ class Session:
         if self.instrument.exclusive and any(s.is_open for s in self.instrument.sessions):
             raise LinkLost(f"{address.resource} can't be opened: it is in use")
         self.thread = threading.current_thread()
+        self.breaker = self.instrument.breaker
         self.is_open = True
         self.instrument.open_hook()
         if self.instrument.forgets:

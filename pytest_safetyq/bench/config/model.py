@@ -178,6 +178,9 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         gap_s: Least time between two commands.
         device_clear: The instrument takes a device clear (IEEE 488.1 SDC, USBTMC
             INITIATE_CLEAR, VXI-11 device_clear) and is usable afterwards.
+        interrupt: How a transaction in flight is broken off for a SAFETY command, where wire
+            and backend have it: by an asynchronous device clear (HiSLIP), or by an abort
+            (VXI-11 device_abort). The instrument must be usable afterwards.
         write_terminator: Ends every command; one of ``\n``, ``\r``, ``\r\n`` as a rule.
         read_terminator: Ends every reply.
         block_terminator: ``read_terminator`` also ends a definite length block (IEEE 488.2,
@@ -213,6 +216,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     settle_s: Seconds = 0.0
     gap_s: Seconds = 0.0
     device_clear: bool = False
+    interrupt: Literal["none", "device_clear", "abort"] = "none"
     write_terminator: Terminator = "\n"
     read_terminator: Terminator = "\n"
     block_terminator: bool = True

@@ -60,6 +60,7 @@ def link_of(spec: InstrumentSpec, profile: Profile, identity: Identity | None) -
         attributes={} if spec.serial is None else _visa_attributes(spec.serial),
         read_terminator=profile.read_terminator.encode("latin-1"),
         block_terminator=profile.block_terminator,
+        interrupt=profile.interrupt,
     )
     return VisaLink(
         address,
