@@ -269,6 +269,7 @@ class VisaLink:
         thread, session = self._thread, self._session
         if thread is None or session is None or thread.is_busy():
             raise LinkLost(f"{self._address.resource}: no session")
+        self._overstayed = False  # one that was given up has returned by now
         try:
             return await thread.call(lambda: function(session))
         except asyncio.CancelledError:

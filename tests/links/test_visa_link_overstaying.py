@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from visa_helpers import IDENTITY, Instrument, OpenLink, ask, in_background
+from visa_helpers import IDENTITY, Instrument, OpenLink, ask, in_background, until
 
 from pytest_safetyq import LinkLost, Priority, SafetyAwareDispatcher, TransactionTimeout
 
@@ -141,3 +141,23 @@ async def test_a_call_that_was_given_up_never_passes_for_one_that_has_returned(
     instrument.release.set()
     await asyncio.wait({reading}, timeout=1.0)
     assert not link.lost
+
+
+async def test_a_call_that_has_returned_at_last_is_not_held_against_the_next_one(
+    instrument: Instrument, open_link: OpenLink
+) -> None:
+    instrument.answers[b"B?"] = (b"b\n", 0.2)
+    link = await open_link()
+    instrument.stuck = True
+    await link.write(b"STUCK?")
+    reading = in_background(link.read())
+    await asyncio.sleep(0.02)
+    reading.cancel()
+    await asyncio.wait({reading}, timeout=1.0)
+    instrument.release.set()
+    instrument.stuck = False
+    await until(lambda: not link.lost)
+    asking = in_background(ask(link, b"B?"))
+    await asyncio.sleep(0.05)
+    assert not link.lost, "the call in progress is one that is waited for"
+    assert await asking == b"b"
