@@ -78,6 +78,7 @@ def select(wish: Wish) -> Selection:
         SelectionError: Something that was named is not to be found or not to be understood.
         BenchFileError: There is a mistake in the bench file.
     """
+    _wished_profile(wish)  # a wrong one is a mistake also where nothing of the bench needs it
     bench = _bench(wish)
     specs = {} if bench is None else _specs_of(bench, wish)
     library = wish.visa or (bench.visa if bench else None) or wish.default_visa or ""

@@ -28,6 +28,8 @@ def tcp_connect(resource: str, host: str, port: int, framer: ReplyFramer) -> Con
             _, stream = await loop.create_connection(
                 lambda: ByteStream(resource, framer.fresh()), host, port
             )
+        except OverflowError as error:
+            raise LinkLost(f"{resource} can't be opened: write a port from 1 to 65535") from error
         except OSError as error:
             # asyncio's own text says which call failed, and not why.
             why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror

@@ -217,6 +217,7 @@ def test_small_writes_do_not_wait_for_acknowledgements(bench: SimBench) -> None:
     ("resource", "words"),
     [
         ("TCPIP0::127.0.0.1::9::SOCKET", "refused"),
+        ("TCPIP0::127.0.0.1::99999::SOCKET", "write a port from 1 to 65535"),
         ("ASRL/dev/nowhere::INSTR", "No such file"),
         ("TCPIP0::no-such-host.invalid::5025::SOCKET", "can't be opened"),
     ],

@@ -31,6 +31,10 @@ USAGE = {
         ["--instrument=GPIB0::5", "--safetyq-model=keithly-2400"],
         ["--safetyq-model", 'did you mean "keithley-2400"?'],
     ),
+    "model beside a bench that has its own": (
+        ["--safetyq-visa=@sim", "--safetyq-model=keithly-2400"],
+        ["--safetyq-model", 'did you mean "keithley-2400"?'],
+    ),
     "bench file missing": (["--safetyq-bench=none.yaml"], ["none.yaml: no such file"]),
     "simulation missing": (["--safetyq-visa=none.yaml@sim"], ["none.yaml", "FILE.yaml@sim"]),
     "library": (["--instrument=GPIB0::5", "--safetyq-visa=@foo"], ["@foo", "pyvisa_foo"]),
