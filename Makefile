@@ -14,7 +14,7 @@ demo: $(VENV)/ready  ## the examples, and tests that fail on purpose and leave e
 	$(BIN)/python -m examples
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n 4  # many tests wait for processes
 	$(BIN)/python -m pytest examples
 
 lint: $(VENV)/ready
