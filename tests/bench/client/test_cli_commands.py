@@ -144,7 +144,7 @@ def test_check_of_an_instrument_that_is_absent(safetyq: Command) -> None:
         ("instruments: {smu: {resourc: GPIB0::5}}\n", "resource"),
         ("instruments: [\n", "bench.yaml:"),
         ("", "empty"),
-        ("instruments: {smu: {resource: GPIB0::5, model: keithley-240}}\n", "keithley-2400"),
+        ("instruments: {smu: {resource: GPIB0::5, model: keithly-2400}}\n", "keithley-2400"),
     ],
 )
 def test_a_bad_bench_file_is_one_line(
